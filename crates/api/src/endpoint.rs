@@ -70,14 +70,15 @@ pub struct RestEndpoint {
     pub access: EndpointAccess,
 }
 
-/// The effect of a request to an endpoint. All but a change are cancelled if the client disconnects.
+/// The effect of a request to an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndpointEffect {
     /// Reads, by `GET`.
     Reads,
-    /// Reads by `POST`, because the query is too large for a URL.
+    /// Reads by `POST`, because the query is too large for a URL. Runs to its end, because a query also updates the tables
+    /// that the tenant's other queries use.
     Asks,
-    /// Computes a result that is not stored.
+    /// Computes a result that is not stored; cancelled if the client disconnects.
     Computes,
     /// Changes something, and runs to its end.
     Changes,
@@ -300,14 +301,16 @@ impl EndpointGate {
     }
 }
 
-/// Lets handlers that change something run to their end.
+/// Lets handlers run to their end if their effect requires it.
 fn run_as<S: Clone + Send + Sync + 'static>(
     effect: EndpointEffect,
     handlers: MethodRouter<S>,
 ) -> MethodRouter<S> {
     match effect {
-        EndpointEffect::Reads | EndpointEffect::Asks | EndpointEffect::Computes => handlers,
-        EndpointEffect::Changes => handlers.route_layer(middleware::from_fn(run_to_end)),
+        EndpointEffect::Reads | EndpointEffect::Computes => handlers,
+        EndpointEffect::Asks | EndpointEffect::Changes => {
+            handlers.route_layer(middleware::from_fn(run_to_end))
+        }
     }
 }
 

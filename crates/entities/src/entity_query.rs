@@ -41,7 +41,7 @@ use self::evaluate::OwnerTitles;
 use self::plan::{EntityCandidates, EntityQueryPlan, EntityScan};
 use self::prepare::{QueryMemoryLimits, TableSource};
 use self::table::{ALL_SOURCES, TableData};
-use self::table_cache::{EntityTable, EntityTableCache};
+use self::table_cache::{EntityTable, EntityTableCache, StaleRefresh};
 use crate::access::Principal;
 use crate::services::ServiceResult;
 
@@ -234,21 +234,18 @@ impl EntityQueryService {
         kind: EntityType,
     ) -> StoreResult<()> {
         let _one = table.reading.lock().await;
-        let stale = std::mem::take(&mut *table.stale.lock());
+        let refresh = StaleRefresh::begin(table);
+        let stale = &refresh.stale;
         if !stale.all && stale.ids.is_empty() {
             return Ok(());
         }
-        let outcome = if stale.all || stale.ids.len() > FULL_READ_THRESHOLD {
-            self.read_all(table, tenant, kind).await
+        if stale.all || stale.ids.len() > FULL_READ_THRESHOLD {
+            self.read_all(table, tenant, kind).await?;
         } else {
-            self.read_some(table, tenant, kind, &stale.ids).await
-        };
-        if outcome.is_err() {
-            let mut left = table.stale.lock();
-            left.all |= stale.all;
-            left.ids.extend(stale.ids);
+            self.read_some(table, tenant, kind, &stale.ids).await?;
         }
-        outcome
+        refresh.finish();
+        Ok(())
     }
 
     async fn read_all(

@@ -29,6 +29,35 @@ pub(super) struct StaleRows {
     pub(super) ids: FxHashSet<Uuid>,
 }
 
+/// The reading of what is stale in a table. Unless it is finished, the table remains stale when this is dropped: by an error, a
+/// panic, or because nobody waits for the query any more.
+pub(super) struct StaleRefresh<'a> {
+    table: &'a EntityTable,
+    /// The rows to read.
+    pub(super) stale: StaleRows,
+}
+
+impl<'a> StaleRefresh<'a> {
+    /// Takes over what is stale; changes from now on are for the next refresh.
+    pub(super) fn begin(table: &'a EntityTable) -> Self {
+        let stale = std::mem::take(&mut *table.stale.lock());
+        Self { table, stale }
+    }
+
+    /// The rows are as they are stored.
+    pub(super) fn finish(mut self) {
+        self.stale = StaleRows::default();
+    }
+}
+
+impl Drop for StaleRefresh<'_> {
+    fn drop(&mut self) {
+        let mut left = self.table.stale.lock();
+        left.all |= self.stale.all;
+        left.ids.extend(self.stale.ids.drain());
+    }
+}
+
 /// A table and what has changed since it was read.
 pub(super) struct EntityTable {
     pub(super) data: RwLock<TableData>,
@@ -337,5 +366,21 @@ mod tests {
         assert_eq!(first_to_go(&tables), Some(2));
         assert_eq!(first_to_go(&tables[..2]), Some(0));
         assert_eq!(first_to_go(&[]), None);
+    }
+
+    #[test]
+    fn a_table_stays_stale_unless_it_was_read_to_the_end() {
+        let table = EntityTable::new(TenantId::new(), EntityType::Device);
+        drop(StaleRefresh::begin(&table));
+        assert!(table.stale.lock().all);
+        StaleRefresh::begin(&table).finish();
+        assert!(!table.stale.lock().all);
+        let [before, meanwhile] = [Uuid::new_v4(), Uuid::new_v4()];
+        table.stale.lock().ids.insert(before);
+        let refresh = StaleRefresh::begin(&table);
+        assert!(refresh.stale.ids.contains(&before) && table.stale.lock().ids.is_empty());
+        table.stale.lock().ids.insert(meanwhile);
+        drop(refresh);
+        assert_eq!(table.stale.lock().ids, FxHashSet::from_iter([before, meanwhile]));
     }
 }
