@@ -74,3 +74,4 @@ impl Default for Options {
 
 #[cfg(test)]
 mod tests;
+mod waiting_lines;

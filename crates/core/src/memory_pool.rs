@@ -76,9 +76,6 @@ impl fmt::Display for MemoryRefusal {
 
 impl std::error::Error for MemoryRefusal {}
 
-/// Held by whoever of a tenant is next.
-type TurnLock = tokio::sync::Mutex<()>;
-
 #[derive(Debug, Default)]
 struct PoolUsage {
     all: usize,
@@ -91,8 +88,6 @@ pub struct MemoryPool {
     total: usize,
     held: Mutex<PoolUsage>,
     freed: Notify,
-    /// Those who wait, tenant by tenant: one of each watches what is given back, or a thousand would wake up for one.
-    lines: Mutex<FxHashMap<TenantId, Arc<TurnLock>>>,
     gauge: Gauge,
     refused_part: Counter,
     refused_all: Counter,
@@ -117,7 +112,6 @@ impl MemoryPool {
             total,
             held: Mutex::default(),
             freed: Notify::new(),
-            lines: Mutex::default(),
             gauge: gauge!(HELD, "pool" => name),
             refused_part: counter!(REFUSED, "pool" => name, "exhausted" => "part"),
             refused_all: counter!(REFUSED, "pool" => name, "exhausted" => "pool"),
@@ -160,7 +154,7 @@ impl MemoryPool {
         Ok(share)
     }
 
-    /// The same, waiting for what others give back. Those of one tenant come in their order.
+    /// The same, waiting for what others give back.
     ///
     /// # Errors
     /// They are not to be had for so long.
@@ -171,9 +165,6 @@ impl MemoryPool {
         patience: Duration,
     ) -> Result<MemoryShare, MemoryRefusal> {
         let deadline = Instant::now() + patience;
-        let line = self.join_line(tenant);
-        // Whoever has waited too long tries once, and is refused at the end of the loop.
-        let _turn = timeout_at(deadline, line.order.lock()).await;
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
@@ -187,20 +178,6 @@ impl MemoryPool {
                 self.count_refusal(&refused);
                 return Err(refused);
             }
-        }
-    }
-
-    /// Whether somebody of a tenant waits.
-    pub(crate) fn has_waiting(&self, tenant: TenantId) -> bool {
-        self.lines.lock().contains_key(&tenant)
-    }
-
-    fn join_line(&self, tenant: TenantId) -> WaitingLine<'_> {
-        let order = self.lines.lock().entry(tenant).or_default().clone();
-        WaitingLine {
-            pool: self,
-            tenant,
-            order,
         }
     }
 
@@ -266,23 +243,6 @@ impl MemoryPool {
         self.gauge.set(held.all as f64);
         drop(held);
         self.freed.notify_waiters();
-    }
-}
-
-/// Somebody waits among others of a tenant.
-struct WaitingLine<'a> {
-    pool: &'a MemoryPool,
-    tenant: TenantId,
-    order: Arc<TurnLock>,
-}
-
-impl Drop for WaitingLine<'_> {
-    fn drop(&mut self) {
-        let mut lines = self.pool.lines.lock();
-        // The pool's and this one.
-        if Arc::strong_count(&self.order) == 2 {
-            lines.remove(&self.tenant);
-        }
     }
 }
 
@@ -414,31 +374,6 @@ mod tests {
         drop(held);
         assert!(waiting.await.unwrap());
         assert_eq!(begun.elapsed(), patience, "at once");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn those_of_a_tenant_who_wait_come_in_their_order_and_others_past_them() {
-        let pool = pool(160);
-        let (tenant, other) = (TenantId::new(), TenantId::new());
-        let mut held = pool.take(tenant, 60).unwrap();
-        let patience = Duration::from_secs(10);
-        let wait = |bytes| {
-            let pool = Arc::clone(&pool);
-            tokio::spawn(async move { pool.take_within(tenant, bytes, patience).await })
-        };
-        let first = wait(40);
-        tokio::task::yield_now().await;
-        let second = wait(1);
-        tokio::task::yield_now().await;
-        assert!(pool.take_within(other, 1, patience).await.is_ok());
-        // Enough for the second one, who does not overtake.
-        held.shrink_to(50);
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(!first.is_finished() && !second.is_finished());
-        assert!(pool.has_waiting(tenant) && !pool.has_waiting(other));
-        drop(held);
-        assert!(first.await.unwrap().is_ok() && second.await.unwrap().is_ok());
-        assert!(pool.lines.lock().is_empty());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use fieldline_model::record::RecordBatch;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::waiting_lines::WaitingLines;
 use crate::memory_pool::{MemoryPool, MemoryShare};
 use crate::options::ByteSize;
 use crate::ports::{AppendError, Offset, Partition};
@@ -31,6 +32,8 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// See the module.
 pub(super) struct LargeRecordLimiter {
     pool: Arc<MemoryPool>,
+    /// Those of a tenant that wait get their memory in their order.
+    lines: WaitingLines,
     pending: Mutex<HashMap<Partition, VecDeque<PendingLargeRecord>>>,
     count: AtomicUsize,
 }
@@ -61,7 +64,8 @@ impl AppendSize {
     }
 
     const fn is_large(self) -> bool {
-        self.bytes >= LARGE_APPEND || self.bytes >= LARGE_RECORD.saturating_mul(self.records as usize)
+        let large_records = LARGE_RECORD.saturating_mul(self.records as usize);
+        self.bytes >= LARGE_APPEND || self.records > 0 && self.bytes >= large_records
     }
 }
 
@@ -78,6 +82,7 @@ impl LargeRecordLimiter {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             pool: MemoryPool::new("ingest.large-records", PENDING_LIMIT),
+            lines: WaitingLines::default(),
             pending: Mutex::default(),
             count: AtomicUsize::new(0),
         })
@@ -95,12 +100,15 @@ impl LargeRecordLimiter {
         if !size.is_large() {
             return Ok(None);
         }
-        self.forget_old();
         // Nobody comes before those who wait.
-        if self.pool.has_waiting(tenant) {
+        if self.lines.has_waiting(tenant) {
             return Err(AppendError::Busy);
         }
-        let share = self.pool.try_take(tenant, size.bytes.min(MAX_APPEND_BYTES));
+        let bytes = size.bytes.min(MAX_APPEND_BYTES);
+        let share = self.pool.try_take(tenant, bytes).or_else(|_| {
+            self.forget_old();
+            self.pool.try_take(tenant, bytes)
+        });
         share.map(Some).map_err(|_| AppendError::Busy)
     }
 
@@ -109,12 +117,14 @@ impl LargeRecordLimiter {
         if !size.is_large() {
             return None;
         }
-        self.forget_old();
-        let entered = self
-            .pool
-            .take_within(tenant, size.bytes.min(MAX_APPEND_BYTES), WAIT_TIMEOUT)
-            .await;
-        entered.ok()
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let entered = async {
+            self.forget_old();
+            let patience = deadline.saturating_duration_since(Instant::now());
+            let bytes = size.bytes.min(MAX_APPEND_BYTES);
+            self.pool.take_within(tenant, bytes, patience).await
+        };
+        self.lines.run_in_turn(tenant, deadline, entered).await.ok()
     }
 
     /// Records were appended to a partition of which this was the durable end.
@@ -227,6 +237,56 @@ mod tests {
         // What was forgotten is stored after all: the one that has come since is not.
         large.release_stored(HERE, Offset(7));
         assert_eq!(large.pool.held(), 4 << 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_of_a_tenant_who_wait_come_in_their_order_and_others_past_them() {
+        let large = LargeRecordLimiter::new();
+        let (tenant, other) = (TenantId::new(), TenantId::new());
+        assert!(append(&large, tenant, 16 << 20));
+        let wait = |bytes| {
+            let large = Arc::clone(&large);
+            tokio::spawn(async move { large.acquire(tenant, AppendSize::single(bytes)).await })
+        };
+        let first = wait(16 << 20);
+        tokio::task::yield_now().await;
+        let second = wait(LARGE_RECORD);
+        tokio::task::yield_now().await;
+        let permit = large.acquire(other, AppendSize::single(LARGE_RECORD)).await;
+        assert!(permit.is_some());
+        // There is room for the second one, who does not overtake; nor does anybody who comes now.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!first.is_finished() && !second.is_finished());
+        assert!(!append(&large, tenant, LARGE_RECORD));
+        large.release_stored(HERE, Offset(8));
+        assert!(first.await.unwrap().is_some() && second.await.unwrap().is_some());
+        assert!(!large.lines.has_waiting(tenant));
+        assert!(append(&large, tenant, LARGE_RECORD));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_who_stops_waiting_leaves_the_line() {
+        let large = LargeRecordLimiter::new();
+        let tenant = TenantId::new();
+        assert!(append(&large, tenant, 16 << 20));
+        let waiting = large.acquire(tenant, AppendSize::single(16 << 20));
+        assert!(
+            tokio::time::timeout(Duration::from_secs(1), waiting)
+                .await
+                .is_err()
+        );
+        assert!(append(&large, tenant, LARGE_RECORD));
+    }
+
+    #[test]
+    fn an_append_without_records_needs_no_place() {
+        let large = LargeRecordLimiter::new();
+        let empty = AppendSize { bytes: 0, records: 0 };
+        assert!(
+            large
+                .try_acquire(TenantId::new(), empty)
+                .is_ok_and(|place| place.is_none())
+        );
     }
 
     #[tokio::test(start_paused = true)]
