@@ -281,10 +281,10 @@ macro_rules! any_entity {
 
         /// What holds for all entities of a type.
         #[inline]
-        pub const fn kind_policy(entity_type: EntityType) -> KindPolicy {
+        pub const fn kind_policy(entity_type: EntityType) -> &'static KindPolicy {
             match entity_type {
-                $(EntityType::$name => <$kind>::DECLARED.policy,)*
-                no_kind!() => NO_KIND,
+                $(EntityType::$name => &<$kind>::DECLARED.policy,)*
+                no_kind!() => &NO_KIND,
             }
         }
 
