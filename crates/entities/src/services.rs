@@ -80,7 +80,6 @@ use fieldline_core::ports::{
     AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, StoreErrorKind, StoreResult, TimeSeriesStore,
 };
 use fieldline_model::EntityKey;
-use fieldline_model::entity::{Asset, AssetProfile, DeviceProfile, EntityView};
 use rand::Rng as _;
 use rand::distr::Alphanumeric;
 
@@ -137,12 +136,8 @@ pub struct Services {
     pub user_settings: UserSettingsService,
     pub ota_packages: OtaPackageService,
     pub devices: DeviceService,
-    pub device_profiles: ProfileService<DeviceProfile>,
     pub rule_chains: RuleChainService,
     pub queues: QueueService,
-    pub assets: AssignableService<Asset>,
-    pub asset_profiles: ProfileService<AssetProfile>,
-    pub entity_views: AssignableService<EntityView>,
     pub relations: RelationService,
     pub alarms: AlarmService,
     pub rpc_cleanup: RpcCleanupService,
@@ -167,12 +162,8 @@ impl Services {
             user_settings: UserSettingsService::new(&context),
             ota_packages: OtaPackageService::new(&context),
             devices: DeviceService::new(&context),
-            device_profiles: ProfileService::new(&context),
             rule_chains: RuleChainService::new(&context),
             queues: QueueService::new(&context),
-            assets: AssignableService::new(&context),
-            asset_profiles: ProfileService::new(&context),
-            entity_views: AssignableService::new(&context),
             relations: RelationService::new(&context),
             alarms: AlarmService::new(&context, &actions),
             rpc_cleanup: RpcCleanupService::new(&context),

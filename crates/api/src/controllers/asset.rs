@@ -67,7 +67,8 @@ async fn save(
     assignable::check_save(&api, &caller, &mut asset).await?;
     let created = asset.id.is_none();
     let names = names.policy()?;
-    let saved = api.services.assets.save(caller.tenant, asset, &names).await?;
+    let assets = api.services.assignables::<Asset>();
+    let saved = assets.save(caller.tenant, asset, &names).await?;
     let entity = AnyEntity::Asset(saved.clone());
     api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))

@@ -81,11 +81,8 @@ async fn save(
     check_save(&api, &caller, &mut view).await?;
     let created = view.id.is_none();
     let names = names.policy()?;
-    let saved = api
-        .services
-        .entity_views
-        .save(caller.tenant, view, &names)
-        .await?;
+    let views = api.services.assignables::<EntityView>();
+    let saved = views.save(caller.tenant, view, &names).await?;
     let entity = AnyEntity::EntityView(saved.clone());
     api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))

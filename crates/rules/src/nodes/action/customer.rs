@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fieldline_model::entity::{Asset, EntityView};
 use fieldline_model::{AssetId, CustomerId, DeviceId, EntityType, EntityViewId};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -84,16 +85,22 @@ async fn assign(
     msg: &RuleMessage,
     customer: CustomerId,
 ) -> Result<(), NodeError> {
-    let (rules, id) = (&services.rules, msg.originator.id);
+    let (tenant, id) = (msg.tenant, msg.originator.id);
+    let rules = &services.rules;
     match msg.originator.entity_type {
-        EntityType::Device => drop(rules.devices.assign(msg.tenant, DeviceId(id), customer).await?),
-        EntityType::Asset => drop(rules.assets.assign(msg.tenant, AssetId(id), customer).await?),
-        EntityType::EntityView => drop(
+        EntityType::Device => {
+            rules.devices.assign(tenant, DeviceId(id), customer).await?;
+        }
+        EntityType::Asset => {
             rules
-                .entity_views
-                .assign(msg.tenant, EntityViewId(id), customer)
-                .await?,
-        ),
+                .assignables::<Asset>()
+                .assign(tenant, AssetId(id), customer)
+                .await?;
+        }
+        EntityType::EntityView => {
+            let views = rules.assignables::<EntityView>();
+            views.assign(tenant, EntityViewId(id), customer).await?;
+        }
         other => {
             let kind = other.name();
             return Err(NodeError::new(format!("{kind} with id '{id}' doesn't exist!")));

@@ -69,11 +69,8 @@ impl EntityTarget {
                     asset_type: self.profile.clone(),
                     ..Asset::default()
                 };
-                let saved = services
-                    .rules
-                    .assets
-                    .save(msg.tenant, asset.into(), &NameConflict::Fail)
-                    .await;
+                let assets = services.rules.assignables::<Asset>();
+                let saved = assets.save(msg.tenant, asset.into(), &NameConflict::Fail).await;
                 self.finish(services, node, msg, saved, |asset| asset.id.into())
                     .await
             }
