@@ -485,6 +485,8 @@ impl SlowLanes {
 
 #[cfg(test)]
 mod tests {
+    use fieldline_core::ports::CommitGroup;
+
     use super::*;
 
     #[test]
@@ -522,5 +524,31 @@ mod tests {
         // All lanes are full: whoever has nothing there may still have a little.
         assert_eq!(takes(TenantId::new()), 1);
         assert!(!lanes.try_reserve(greedy, 44));
+    }
+    #[tokio::test]
+    async fn a_message_under_way_keeps_its_room_although_nobody_waits_for_it() {
+        let lanes = SlowLanes::new(&LaneOptions::default());
+        let tenant = TenantId::new();
+        let group = CommitGroup::new();
+        let mut room = lanes.room(tenant, 44).unwrap();
+        let committing = tokio::time::timeout(Duration::ZERO, room.commit(AppendFuture::of(group)));
+        assert!(committing.await.is_err(), "it is not durable yet");
+        drop(room);
+        assert!(lanes.is_slow(tenant));
+        lanes.release(tenant, 44);
+        assert!(!lanes.is_slow(tenant));
+    }
+
+    #[tokio::test]
+    async fn a_message_that_could_not_be_appended_gives_its_room_back() {
+        let lanes = SlowLanes::new(&LaneOptions::default());
+        let tenant = TenantId::new();
+        let group = CommitGroup::new();
+        group.complete(Err(AppendError::DiskFull));
+        let mut room = lanes.room(tenant, 44).unwrap();
+        assert!(room.commit(AppendFuture::of(group)).await.is_err());
+        assert!(lanes.is_slow(tenant), "it may be tried again with the same room");
+        drop(room);
+        assert!(!lanes.is_slow(tenant));
     }
 }

@@ -120,11 +120,11 @@ impl RuleWorker {
         writer: &'a EffectWriter,
     ) -> WalkContext<'a> {
         WalkContext {
+            now_ms: self.now_ms(),
             worker: self,
             writer,
             handle,
             tasks: Vec::new(),
-            now_ms: 0,
             is_cancelled: false,
         }
     }
@@ -136,6 +136,10 @@ impl WalkContext<'_> {
         &mut self,
         first: impl IntoIterator<Item = WalkTask>,
     ) -> Result<(), IngestShutdown> {
+        debug_assert!(
+            self.tasks.is_empty(),
+            "a context that has walked, or has tasks already"
+        );
         self.tasks = std::mem::take(&mut self.worker.spare_tasks);
         self.tasks.extend(first);
         self.run().await?;
@@ -235,7 +239,6 @@ impl WalkContext<'_> {
     /// Takes all steps, until nothing is left or what is left waits.
     pub(super) async fn run(&mut self) -> Result<(), IngestShutdown> {
         let mut steps = 0_u32;
-        self.now_ms = self.worker.now_ms();
         let record = self.open_record();
         while let Some(task) = self.tasks.pop() {
             self.worker.local.record = record;

@@ -15,7 +15,6 @@ use super::database::EntityDatabase;
 use super::entities::{SqlEntities, TenantRecord};
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
-
 use super::record::{self, EntityRecord, EntityRowKey, IDS_A_STATEMENT};
 use super::statement_error::StatementError;
 

@@ -25,6 +25,11 @@ fn every_type_has_a_row_and_the_outputs_it_says() {
         let found: Vec<_> = rows.iter().filter(|row| row.class == node_type.class).collect();
         assert_eq!(found.len(), 1, "rows of {}", node_type.class);
         assert_eq!(node_type.relations, found[0].relations, "{}", node_type.class);
+        assert!(
+            !node_type.name.is_empty(),
+            "{} has no name in the palette",
+            node_type.class
+        );
     }
     assert_eq!(rows.len(), node_types::all().count());
 }
