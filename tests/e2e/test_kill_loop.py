@@ -104,7 +104,7 @@ def test_a_stop_under_load_loses_nothing_acknowledged(make_server):
         check_attribute(rest, tally)
 
 
-def test_points_are_readable_within_a_second_of_their_acknowledgement(make_server):
+def test_points_are_readable_soon_after_their_acknowledgement(make_server):
     server = make_server()
     rest = server.start().rest()
     tallies = [Tally(rest.create_device(), "n") for _ in range(DEVICES)]
@@ -119,5 +119,5 @@ def test_points_are_readable_within_a_second_of_their_acknowledgement(make_serve
     print(
         f"acknowledged to readable: {sorted(late)[len(late) // 2] * 1000:.0f} ms median, {max(late) * 1000:.0f} ms at most"
     )
-    # The machine that runs the tests shares its two cores with the load: the budget holds for most, and none takes long.
-    assert sorted(late)[len(late) // 2] < 3 and max(late) < 30
+    # That it is within a second is measured by the benchmark: here the machine shares its two cores with the load.
+    assert sorted(late)[len(late) * 9 // 10] < 3 and max(late) < 30
