@@ -2,8 +2,8 @@
 //! `…/claim`, `…/firmware`, `…/software`, and `/api/v1/provision`.
 //!
 //! The status codes are those that devices of this API know: 401 with an empty body for an unknown token, 500 with the
-//! parser's words for a malformed payload, 500 with an empty body when the message could not be taken. A tenant that has
-//! used up what its profile allows is told so with 429, and so is an address from which wrong credentials keep coming.
+//! parser's message for a malformed payload, 500 with an empty body for a message that could not be stored. A tenant
+//! that has used up its profile's limits gets 429, and so does an address that keeps sending wrong credentials.
 
 mod body;
 mod firmware;
@@ -37,10 +37,10 @@ use crate::payload::{self, DeviceAttributeRequest};
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
-/// What somebody is told whose address is turned away for a while.
+/// The answer to an address that is blocked for a while.
 const TURNED_AWAY: &str = "Too many wrong credentials came from this address!";
 
-/// What a device is told whose body is larger than it may be.
+/// The answer to a device whose request body exceeds the limit.
 const TOO_LARGE: &str = "Payload size exceeds the limit";
 
 /// Limits of the HTTP device API.
@@ -50,9 +50,9 @@ pub struct DeviceHttpLimits {
     pub max_body: usize,
     /// Memory that all bodies being read may take together, bytes; the records made of them may take as much again.
     pub body_memory: usize,
-    /// Largest append that the journal takes, bytes; what a post has become is divided into appends of this size.
+    /// Largest append that the journal takes, bytes; the records of a post are split into appends of this size.
     pub max_append: usize,
-    /// Longest time that a whole body may take to arrive; a peer must not hold its memory for longer.
+    /// Longest time for a whole body to arrive, so that no peer holds its memory for longer.
     pub body_deadline: Duration,
 }
 
@@ -90,7 +90,7 @@ pub fn router(services: Arc<TransportServices>, limits: DeviceHttpLimits) -> Rou
         .with_state(Arc::new(shared))
 }
 
-/// Where a request comes from, as far as the server says.
+/// The address of the client, if the server knows it.
 #[derive(Clone, Copy)]
 struct HttpClientAddress(Option<IpAddr>);
 
@@ -108,9 +108,9 @@ enum HttpRefusal {
     UnknownToken,
     TooLarge,
     Overloaded,
-    /// It is more than the device may send.
+    /// It exceeds what the device may send.
     Limited(Limited),
-    /// Wrong credentials keep coming from its address.
+    /// Its address keeps sending wrong credentials.
     TurnedAway,
     TooSlow,
     Disconnected,
@@ -159,7 +159,7 @@ impl HttpShared {
         Ok(device)
     }
 
-    /// Turns away whose address has shown wrong credentials too often.
+    /// Refuses an address that has sent wrong credentials too often.
     fn admit(&self, peer: HttpClientAddress) -> Result<(), HttpRefusal> {
         match peer.0 {
             Some(address) if !self.services.guard.try_admit(address) => Err(HttpRefusal::TurnedAway),
@@ -167,7 +167,7 @@ impl HttpShared {
         }
     }
 
-    /// Lets a message with so many values pass, which counts it.
+    /// Counts a message with this many values against the device's limits, or refuses it.
     fn count_message(&self, device: &DeviceHandle, points: u32) -> Result<(), HttpRefusal> {
         device.acquire(points).map_err(|limited| {
             self.metrics.count_limited(device.id, &limited);
@@ -175,7 +175,7 @@ impl HttpShared {
         })
     }
 
-    /// Brings what is known of the device up to date, and refuses one that is no more.
+    /// Refreshes a stale device handle, and refuses a device that is revoked or may not send.
     async fn check(&self, device: &DeviceHandle) -> Result<(), HttpRefusal> {
         crate::intake::check(&self.services, device)
             .await

@@ -1,4 +1,4 @@
-//! From what a device says to durable records, for device servers that take one message at a time.
+//! Turns the messages of a device into durable records, for device servers that handle one message at a time.
 
 use fieldline_core::ingest::{AppendSize, LargeRecordPermit};
 use fieldline_core::logging::LogGate;
@@ -16,7 +16,7 @@ static APPEND_GATE: LogGate = LogGate::new(2);
 pub(crate) enum DeviceRefusal {
     /// It is gone, or its credentials have changed.
     Revoked,
-    /// Its tenant has used up what it may send this month.
+    /// Its tenant has used up its monthly quota.
     UsedUp,
     /// It cannot be looked up.
     Store(StoreError),
@@ -28,11 +28,11 @@ pub(crate) enum AppendRefusal {
     Revoked,
     /// A part of a message does not fit one append.
     TooLarge,
-    /// The journal does not take them; that was logged and counted.
+    /// The journal refused them; this was logged and counted.
     Refused,
 }
 
-/// Brings what is known of a device up to date, and refuses one that is no more.
+/// Refreshes a stale device handle, and refuses a device that is revoked or may not send.
 pub(crate) async fn check(services: &TransportServices, device: &DeviceHandle) -> Result<(), DeviceRefusal> {
     if device.is_stale() {
         services
@@ -50,7 +50,7 @@ pub(crate) async fn check(services: &TransportServices, device: &DeviceHandle) -
     }
 }
 
-/// Where the records of one device server go.
+/// Appends the records of one device server.
 pub(crate) struct RecordIntake<'a> {
     pub(crate) services: &'a TransportServices,
     pub(crate) metrics: &'a TransportMetrics,
@@ -59,7 +59,7 @@ pub(crate) struct RecordIntake<'a> {
 }
 
 impl RecordIntake<'_> {
-    /// Waits for a place for records of a size, if those are large.
+    /// Waits for a permit to append records of this size, if they count as large.
     pub(crate) async fn enter(&self, device: &DeviceHandle, size: AppendSize) -> LargeRecordPermit {
         self.services
             .producer
@@ -67,7 +67,7 @@ impl RecordIntake<'_> {
             .await
     }
 
-    /// Appends the records, in pieces if they are too large for one append, and waits until all are durable.
+    /// Appends the records, in pieces if they are too large for one append, and waits until all of them are durable.
     pub(crate) async fn append(
         &self,
         device: &DeviceHandle,
@@ -77,7 +77,7 @@ impl RecordIntake<'_> {
         self.append_in(device, records, place).await
     }
 
-    /// The same by who has entered.
+    /// Like [`Self::append`], for a caller that has a permit already.
     pub(crate) async fn append_in(
         &self,
         device: &DeviceHandle,
@@ -90,7 +90,7 @@ impl RecordIntake<'_> {
             let mut appends = Vec::new();
             let mut pieces = records.split_batches(self.max_append).peekable();
             while let Some(piece) = pieces.next() {
-                // The last one has the place: once that is stored, they all are.
+                // The last piece takes the permit: once that piece is stored, all of them are.
                 let place = match pieces.peek() {
                     Some(_) => &mut None,
                     None => &mut place,
@@ -128,7 +128,7 @@ impl RecordIntake<'_> {
         }
     }
 
-    /// Logs and counts that a message was not taken.
+    /// Logs and counts a message that the journal refused.
     pub(crate) fn count_refusal(&self, error: &dyn std::fmt::Display) -> AppendRefusal {
         self.metrics.refused_appends.increment(1);
         if let Some(suppressed) = APPEND_GATE.open() {

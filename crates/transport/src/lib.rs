@@ -1,5 +1,5 @@
-//! Device servers: MQTT, HTTP and CoAP. They authenticate a device, turn its payload into journal records, and acknowledge when
-//! these are durable.
+//! Device servers: MQTT, HTTP and CoAP. They authenticate devices, turn payloads into journal records, and acknowledge
+//! a message when its records are durable.
 
 pub mod coap;
 pub mod http;
@@ -27,28 +27,28 @@ use fieldline_model::json::JsonRules;
 
 pub use self::metrics::describe as describe_metrics;
 
-/// What all device servers of a node share.
+/// State shared by all device servers of a node.
 pub struct TransportServices {
-    /// Who the devices are.
+    /// Looks up devices by their credentials.
     pub directory: Arc<DeviceDirectory>,
-    /// Which addresses are turned away.
+    /// Turns away addresses that keep sending wrong credentials.
     pub guard: Arc<AddressGuard>,
-    /// Who is connected.
+    /// The sessions of connected devices.
     pub sessions: Arc<SessionRegistry>,
-    /// Calls to devices and by devices.
+    /// RPC calls to devices and by devices.
     pub rpc: Arc<DeviceRpcService>,
-    /// How devices come to the platform by themselves.
+    /// Claiming and provisioning: how devices join the platform by themselves.
     pub onboarding: Arc<DeviceOnboarding>,
-    /// What devices download.
+    /// The OTA packages that devices download.
     pub downloads: Arc<OtaDownloads>,
-    /// Where messages go.
+    /// Appends device messages to the journal.
     pub producer: QueueProducer,
-    /// Where attribute requests are answered from.
+    /// The stored attributes, for attribute requests.
     pub attributes: Arc<dyn AttributeStore>,
-    /// Who hears that devices are alive.
+    /// Receives a notice each time a device shows activity.
     pub activity: Arc<ActivityTracker>,
     /// The time.
     pub clock: SharedClock,
-    /// How JSON values become typed.
+    /// The rules by which JSON values get their types.
     pub json: JsonRules,
 }

@@ -53,7 +53,7 @@ impl TransportMetrics {
         }
     }
 
-    /// Counts a message that goes beyond a limit, and tells the operator whose.
+    /// Counts a message that exceeds a limit, and logs the device and the limit.
     pub(crate) fn count_limited(&self, device: DeviceId, refused: &MessageRefusal) {
         let limit = match refused {
             MessageRefusal::UsedUp => "usage",

@@ -1,8 +1,8 @@
 //! The MQTT device server: 3.1, 3.1.1 and 5.0 on the topics of the device API.
 //!
-//! One task a connection. It reads into a buffer that all connections of a thread share and keeps only a partial packet;
-//! everything that one read brought is appended to the journal at once, and acknowledged with one write when it is
-//! durable. While it waits it does not read, so a device that is faster than the disk is slowed down by TCP.
+//! Each connection is one task. It reads into a buffer shared by all connections of a thread and keeps only a partial
+//! packet. The records of one read are appended to the journal together, and acknowledged with one write when they are
+//! durable. The task does not read while it waits, so TCP slows down a device that is faster than the disk.
 
 mod cold_state;
 mod connection;
@@ -33,34 +33,38 @@ pub use self::listener::MqttServer;
 pub struct Options {
     /// Address that devices connect to without TLS.
     pub listen: SocketAddr,
-    /// Connections at a time, TLS included; further ones wait to be accepted.
+    /// Most connections at a time, TLS included; further ones wait to be accepted.
     pub max_connections: usize,
-    /// Largest packet a device may send, without the fixed header; a larger one ends its connection.
+    /// Largest packet a device may send, without the fixed header; a larger one ends the connection.
     pub max_packet: ByteSize,
-    /// Memory that packets may take of which only a part has arrived, over all connections; one that would take more is
+    /// Memory for packets of which only a part has arrived, over all connections; a connection that would exceed it is
     /// closed.
     pub partial_memory: ByteSize,
-    /// Memory for chunks of packages that are larger than 64 KiB and on their way to devices. A tenant's devices may hold
-    /// a part, three eighths where it is alone; who finds none for ten seconds is closed. At least 96 MiB.
+    /// Memory for package chunks larger than 64 KiB on their way to devices. The devices of one tenant may hold a part
+    /// of it, three eighths if the tenant is alone; a device that gets no memory within ten seconds is closed. At least
+    /// 96 MiB.
     pub chunk_memory: ByteSize,
-    /// How long a device may take to read a chunk of a package that is larger than 64 KiB, besides what `chunk-pace` gives it.
+    /// Time that a device has to read a package chunk larger than 64 KiB, in addition to the time given by
+    /// `chunk-pace`.
     pub chunk_grace: HumanDuration,
-    /// Bytes a second at which such a chunk has to be read at least.
+    /// Slowest rate at which a device may read such a chunk, bytes a second.
     pub chunk_pace: ByteSize,
-    /// Whether the proxies of `http.trusted-proxies` say with the PROXY protocol, version 1 or 2, who is behind them, for
-    /// MQTT with TLS, too. A connection of theirs without its header is closed; that of others is taken as it is.
+    /// Whether the proxies of `http.trusted-proxies` send a PROXY protocol header, version 1 or 2, that names the
+    /// client; also for MQTT with TLS. A connection of such a proxy without the header is closed; connections of other
+    /// addresses are accepted as they are.
     pub proxy_protocol: bool,
-    /// A device that has not logged in by then is cut off, TLS handshake included.
+    /// Time for a device to log in, TLS handshake included; a device that takes longer is disconnected.
     pub connect_timeout: HumanDuration,
-    /// A device that asked for no keep-alive is cut off when it was silent for this long.
+    /// Longest silence of a device that asked for no keep-alive; then it is disconnected.
     pub inactivity_timeout: HumanDuration,
     /// Sessions of one device at a time; a further one ends the oldest.
     pub sessions_per_device: usize,
-    /// How often it is reported as telemetry of a gateway how long messages take through it, where the gateway says so.
+    /// Interval at which the latency of messages through a gateway is reported as telemetry of the gateway, if the
+    /// gateway sends timestamps.
     pub gateway_metrics_interval: HumanDuration,
-    /// Whether text that reads as a number is stored as one; for HTTP too.
+    /// Whether text that reads as a number is stored as a number; applies to HTTP too.
     pub json_type_cast: bool,
-    /// Longest text value, in UTF-16 units, for HTTP too; 0 for no limit.
+    /// Longest text value, in UTF-16 units; applies to HTTP too; 0 for no limit.
     pub json_max_text: usize,
 }
 

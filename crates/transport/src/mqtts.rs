@@ -1,5 +1,5 @@
-//! TLS of the MQTT device server. Client certificates are asked for but not required, and any is let through the handshake
-//! that proves to own its key: which device it belongs to, if any, is decided by looking it up.
+//! TLS of the MQTT device server. Client certificates are requested but not required. The handshake accepts any
+//! certificate whose key the client proves to own; a look-up decides afterwards to which device it belongs, if to any.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -34,14 +34,14 @@ pub struct Options {
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or holds nothing of what it should.
+    /// A file cannot be read, or does not contain what it should.
     #[error("cannot read {what} from {}: {cause}", path.display())]
     File {
-        /// What should be in the file.
+        /// The expected content of the file.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The error.
         cause: String,
     },
     /// Certificate and key do not fit together, or are of a kind that is not supported.
@@ -49,7 +49,7 @@ pub enum TlsError {
     Unusable(#[from] Error),
 }
 
-/// Reads certificate and key.
+/// Reads certificate and key, and builds the acceptor.
 pub fn acceptor(certificate: &Path, private_key: &Path) -> Result<TlsAcceptor, TlsError> {
     let failed = |what, path: &Path, cause: String| TlsError::File {
         what,
@@ -76,7 +76,7 @@ pub(crate) fn peer_certificates<S>(stream: &TlsStream<S>) -> Option<Vec<Vec<u8>>
     (!shown.is_empty()).then(|| shown.iter().map(|certificate| certificate.to_vec()).collect())
 }
 
-/// Lets any certificate through whose owner has its key.
+/// Accepts any certificate, as long as the client proves to own its key.
 #[derive(Debug)]
 struct AnyCertificateVerifier {
     provider: Arc<CryptoProvider>,

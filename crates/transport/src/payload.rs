@@ -1,4 +1,4 @@
-//! Device payloads to journal records, and stored attributes to what devices are answered.
+//! Converts device payloads to journal records, and stored attributes to responses.
 
 use fieldline_core::ports::StoreResult;
 use fieldline_devices::directory::DeviceHandle;
@@ -15,7 +15,7 @@ mod provision;
 pub(crate) use format::{PayloadError, PayloadFormat, notification, response};
 pub(crate) use provision::ProvisionPayload;
 
-/// Adds a telemetry message to the batch. A message that carries no point adds nothing.
+/// Adds a telemetry message to the batch. A message without data points adds nothing.
 pub(crate) fn telemetry(
     services: &TransportServices,
     device: &DeviceHandle,
@@ -30,7 +30,7 @@ pub(crate) fn telemetry(
     Ok(())
 }
 
-/// Adds a message with client attributes to the batch. A message that carries no attribute adds nothing.
+/// Adds a message with client attributes to the batch. A message without attributes adds nothing.
 pub(crate) fn attributes(
     services: &TransportServices,
     device: &DeviceHandle,
@@ -43,7 +43,7 @@ pub(crate) fn attributes(
     Ok(())
 }
 
-/// Reads what a device that asks for its credentials shows.
+/// Reads the provisioning request of a device that asks for its credentials.
 pub(crate) fn provision_request(payload: &[u8]) -> Result<ProvisionRequest, JsonError> {
     json::read(
         payload,
@@ -51,7 +51,7 @@ pub(crate) fn provision_request(payload: &[u8]) -> Result<ProvisionRequest, Json
     )
 }
 
-/// Which attributes a device asks for; with neither list it asks for all.
+/// The attributes that a device asks for; if both lists are absent, all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DeviceAttributeRequest {
     pub(crate) client_keys: Option<Vec<String>>,
@@ -68,7 +68,7 @@ impl DeviceAttributeRequest {
         })
     }
 
-    /// What the device is answered as JSON: see [`RequestedAttributes::to_json`].
+    /// Returns the response to the device as JSON: see [`RequestedAttributes::to_json`].
     pub(crate) async fn answer(
         &self,
         services: &TransportServices,
@@ -77,7 +77,7 @@ impl DeviceAttributeRequest {
         Ok(self.find(services, device).await?.to_json())
     }
 
-    /// Reads the attributes that are asked for.
+    /// Reads the requested attributes from the store.
     pub(crate) async fn find(
         &self,
         services: &TransportServices,
@@ -98,7 +98,7 @@ impl DeviceAttributeRequest {
     }
 }
 
-/// The attributes that a device has asked for, as far as there are any.
+/// The requested attributes that exist.
 #[derive(Debug, Default)]
 pub(crate) struct RequestedAttributes {
     pub(crate) client: Vec<Attribute>,
@@ -106,12 +106,12 @@ pub(crate) struct RequestedAttributes {
 }
 
 impl RequestedAttributes {
-    /// Whether there is none.
+    /// Whether no attribute was found.
     pub(crate) fn is_empty(&self) -> bool {
         self.client.is_empty() && self.shared.is_empty()
     }
 
-    /// `{"client": {…}, "shared": {…}}`; a scope without values is left out.
+    /// Returns `{"client": {…}, "shared": {…}}`, without a scope that has no values.
     pub(crate) fn to_json(&self) -> String {
         let mut out = String::from("{");
         for (name, found) in [("client", &self.client), ("shared", &self.shared)] {

@@ -1,4 +1,4 @@
-//! Proxies whose word counts about who is behind them.
+//! Proxies that are trusted to name the client behind them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +9,7 @@ use fieldline_codec::proxy;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-/// The addresses of the operator's own proxies. Whoever else says where it comes from is not believed.
+/// The addresses of the operator's own proxies. A PROXY header from any other address is not believed.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Arc<[IpRange]>);
 
@@ -33,12 +33,12 @@ impl TrustedProxies {
         self.0.is_empty()
     }
 
-    /// Who is at the other end of a connection just accepted. A trusted proxy has to say so in a header of the PROXY
-    /// protocol, which is taken off; where it speaks for itself, as to see whether this server lives, it is the proxy.
-    /// Whoever is not trusted is who it is, whatever it says.
+    /// Returns the address of the client at the other end of a connection just accepted. A trusted proxy must send a
+    /// PROXY protocol header, which is read off the socket; if the header says that the proxy speaks for itself (a
+    /// health check, for example), the client is the proxy. An untrusted peer is the client, whatever it sends.
     ///
     /// # Errors
-    /// The proxy sends no header, or a wrong one; the connection is to be closed. Nothing bounds the time here.
+    /// The proxy sends no header, or a wrong one; the caller closes the connection. There is no timeout here.
     pub async fn resolve_client(&self, socket: &mut TcpStream, peer: SocketAddr) -> io::Result<SocketAddr> {
         if !self.contains(peer.ip()) {
             return Ok(peer);

@@ -1,5 +1,5 @@
-//! Devices that show a certificate. One that comes from an authority which a device profile names is created, or gets its new
-//! certificate, when it connects.
+//! Devices that authenticate with a certificate. If a device profile names the authority that issued the certificate,
+//! the device is created, or gets its new certificate, when it connects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::TransportServices;
 
-/// Certificates of a chain that are looked at.
+/// Most certificates of a chain that are examined.
 const MAX_CHAIN: usize = 8;
 
-/// The device of the leaf certificate, if it is valid today. The handshake has proven that the peer has the key of the leaf,
-/// and of no other certificate it may have sent along: those are no proof of anything by themselves. Where no device has it,
-/// a profile may name the authority that has issued it.
+/// Returns the device of the leaf certificate, if the certificate is valid today. The handshake has proven that the
+/// peer has the key of the leaf, but not that of any other certificate in the chain: those prove nothing by themselves.
+/// If no device has the leaf, a profile may name the authority that issued it.
 pub(crate) async fn by_certificate(
     services: &TransportServices,
     chain: &[Vec<u8>],
@@ -46,9 +46,11 @@ pub(crate) async fn by_certificate(
     directory.by_certificate(&certificate).await
 }
 
-/// Provisions the device of a chain, leaf first, whose leaf belongs to no device yet. Returns whether it does now.
+/// Provisions the device of a chain, leaf first, whose leaf belongs to no device yet. Returns whether a device has it
+/// now.
 ///
-/// The handshake has proven nothing about any certificate but the leaf: that the authority has issued it is proven here.
+/// The handshake has proven nothing about the certificates above the leaf; [`verify`] proves that the authority issued
+/// it.
 async fn provision(services: &TransportServices, chain: &[Vec<u8>]) -> StoreResult<bool> {
     let Some((leaf, issuers)) = chain.split_first() else {
         return Ok(false);
@@ -74,7 +76,7 @@ async fn provision(services: &TransportServices, chain: &[Vec<u8>]) -> StoreResu
     Ok(false)
 }
 
-/// Whether the authority has issued the leaf, by way of the other certificates.
+/// Checks that the authority has issued the leaf, directly or through the other certificates.
 fn verify(leaf: &[u8], issuers: &[Vec<u8>], authority: &[u8], now_s: i64) -> Result<(), String> {
     let mut roots = RootCertStore::empty();
     roots

@@ -1,4 +1,4 @@
-//! Reading the body of a post: within its limit, its time, and the memory that there is for bodies.
+//! Reads the body of a post within its size limit, its deadline, and the memory there is for bodies.
 
 use std::io;
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use axum::http::header::CONTENT_LENGTH;
 use super::memory::BodyShare;
 use super::{DeviceHttpLimits, HttpRefusal};
 
-/// Reads the body of a request within its limits. One that is too large is refused by its announced length,
-/// before it arrives; memory is taken as it arrives, for a length is easily announced.
+/// Reads the body of a request within its limits. A body whose announced length is too large is refused before it
+/// arrives. Memory is reserved as the body arrives, not by its announced length, since a peer can announce any length.
 pub(super) async fn read(
     request: Request,
     limits: DeviceHttpLimits,
@@ -52,7 +52,7 @@ async fn receive(
             return Err(HttpRefusal::TooLarge);
         }
         if length > bytes.capacity() {
-            // Doubled as long as more is expected, so that not every frame copies all that came before.
+            // Doubled while more is expected, so that not every frame copies all earlier ones.
             let capacity = (2 * bytes.capacity()).min(expected).max(length);
             share.grow(capacity)?;
             bytes.reserve_exact(capacity - bytes.len());
@@ -62,7 +62,7 @@ async fn receive(
     Ok(bytes)
 }
 
-/// Why a body ended early: whoever serves the connection may have lost patience before.
+/// Returns the reason why a body ended early: an I/O timeout set by the connection's server counts as too slow.
 fn cut_short(error: &(dyn std::error::Error + 'static)) -> HttpRefusal {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     let is_late = causes.any(|cause| {

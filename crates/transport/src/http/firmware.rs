@@ -1,4 +1,4 @@
-//! Devices download the package that they shall have.
+//! Downloads of the OTA package assigned to a device.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{HttpClientAddress, HttpRefusal, HttpShared, store_failed};
 pub(super) struct PackageChunkQuery {
     title: String,
     version: String,
-    /// Bytes a chunk; 0 for all there is.
+    /// Bytes per chunk; 0 for the whole package.
     #[serde(default)]
     size: i32,
     #[serde(default)]
@@ -62,7 +62,7 @@ impl HttpShared {
         let length = image.chunk_len(size, number);
         let name = image.file_name.clone();
         let content_type = image.content_type.clone();
-        // A chunk of any size goes out a piece at a time.
+        // A chunk of any size is streamed in small pieces.
         let start = u64::from(size) * u64::from(number);
         let body = Body::from_stream(downloads.clone().stream(image, start, length));
         let mut response = body.into_response();

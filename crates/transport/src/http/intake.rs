@@ -1,4 +1,4 @@
-//! From the body of a post to durable records.
+//! Turns the body of a post into durable records.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,30 +15,30 @@ use super::{HttpClientAddress, HttpRefusal, HttpShared, body};
 use crate::TransportServices;
 use crate::intake::{AppendRefusal, RecordIntake};
 
-/// How long a message that has arrived may wait for memory and for the journal.
+/// Longest time that a received message may wait for memory and for the journal.
 const INTAKE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Larger bodies are not parsed on the threads that serve connections.
+/// Bodies larger than this are parsed on blocking threads, not on those that serve connections, bytes.
 const LARGE: usize = 256 << 10;
 
 /// Adds a message to a batch.
 pub(super) type PayloadParser =
     fn(&TransportServices, &DeviceHandle, &[u8], &mut RecordBatch) -> Result<(), JsonError>;
 
-/// The body of a post and what it takes of the memory.
+/// The body of a post and its shares of the memory.
 struct PostBody {
     body: Vec<u8>,
     body_share: BodyShare,
     record_share: RecordShare,
 }
 
-/// The records of a post and what they take of the memory.
+/// The records of a post and their share of the memory.
 struct PostRecords {
     records: RecordBatch,
     _share: RecordShare,
 }
 
 impl HttpShared {
-    /// Serves a post of a device: answers when its message is durable.
+    /// Serves a post of a device; answers when the message is durable.
     pub(super) async fn post(
         &self,
         token: &str,
@@ -52,7 +52,7 @@ impl HttpShared {
         // The device may have been changed or deleted while the body arrived.
         self.check(&device).await?;
         let taken = async {
-            // Nothing that others wait for, too, is held meanwhile.
+            // Waits for the permit first, so that it holds no record memory that other posts wait for.
             let place = self.intake().enter(&device, AppendSize::single(body.len())).await;
             let record_share = self.memory.for_records(body.len()).await?;
             let received = PostBody {
@@ -97,7 +97,7 @@ impl HttpShared {
         parsed
     }
 
-    /// Appends the records, and waits until all are durable.
+    /// Appends the records, and waits until all of them are durable.
     pub(super) async fn append(
         &self,
         device: &DeviceHandle,
@@ -146,7 +146,7 @@ impl PostBody {
         let mut share = self.record_share;
         share.shrink(bytes);
         if bytes > max_append {
-            // Nothing of a message is stored if a part of it cannot be.
+            // Stores nothing of a message if a part of it cannot be stored.
             for piece in records.split_batches(max_append) {
                 piece.map_err(AppendRefusal::from)?;
             }

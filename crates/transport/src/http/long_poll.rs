@@ -1,4 +1,4 @@
-//! Calls in both directions, and changes of shared attributes: requests that wait for something.
+//! Long polling: RPC in both directions, and updates of shared attributes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use serde::Deserialize;
 
 use super::{DeviceHttpLimits, HttpClientAddress, HttpRefusal, HttpShared, body};
 
-/// How long a request waits that does not say, and at most.
+/// How long a request waits that names no timeout; [`LONGEST_WAIT`] is the most it may name.
 const WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// Largest body of a call or an answer, bytes.
+/// Largest body of an RPC request or response, bytes.
 const MAX_BODY: usize = 64 << 10;
 
 #[derive(Deserialize)]
 pub(super) struct DeviceWaitQuery {
-    /// Milliseconds; 0 for the usual time.
+    /// Milliseconds; 0 for the default.
     timeout: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ impl HttpShared {
         Ok(device)
     }
 
-    /// Waits for one thing that the device wants.
+    /// Waits for the next downlink of a kind that the device wants.
     async fn wait(
         &self,
         device: &Arc<DeviceHandle>,
@@ -90,7 +90,7 @@ impl HttpShared {
     }
 }
 
-/// Waits until shared attributes have changed.
+/// Waits until shared attributes change.
 pub(super) async fn updates(
     State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
@@ -110,7 +110,7 @@ pub(super) async fn updates(
     )
 }
 
-/// Waits for a call to the device.
+/// Waits for an RPC request to the device.
 pub(super) async fn next_call(
     State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
@@ -130,7 +130,7 @@ pub(super) async fn next_call(
     )
 }
 
-/// Answers a call to the device.
+/// Takes the device's response to an RPC.
 pub(super) async fn answer_call(
     State(shared): State<Arc<HttpShared>>,
     Path((token, number)): Path<(String, i32)>,
@@ -148,7 +148,7 @@ pub(super) async fn answer_call(
     }
 }
 
-/// Calls a procedure of the platform, and waits for the answer.
+/// Sends an RPC request of the device to the platform, and waits for the response.
 pub(super) async fn call(
     State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
@@ -170,7 +170,7 @@ pub(super) async fn call(
     let mut records = RecordBatch::new();
     records.push_message(subject.tenant, &message);
     shared.append(&device, &records).await?;
-    // Whoever waits too long is told so by an answer, too.
+    // After the RPC timeout, the answer is `{"error":"timeout"}`; an error here means that nobody will answer.
     Ok(match answer.await {
         Ok(answer) => json(answer.to_string()),
         Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),

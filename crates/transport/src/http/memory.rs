@@ -1,4 +1,4 @@
-//! The memory that posts take: what has arrived of their bodies, and the records made of them.
+//! The memory used by posts: the received parts of their bodies, and the records made of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{DeviceHttpLimits, HttpRefusal};
 
-/// Unit in which memory is counted.
+/// Unit in which memory is counted, bytes.
 pub(super) const UNIT: usize = 16 << 10;
-/// The records made of a body are at most about so many times its size; the worst is an array of empty slots, which
-/// become `null`.
+/// The records made of a body take at most about this many times its size; the worst case is an array of empty slots,
+/// which become `null`.
 const EXPANSION: usize = 5;
 
-/// What all posts take together.
+/// The memory used by all posts together.
 pub(super) struct PostMemory {
     bodies: Arc<MemoryPool>,
     records: Arc<Semaphore>,
@@ -27,14 +27,14 @@ pub(super) struct PostMemory {
     by_device: Mutex<HashMap<DeviceId, usize>>,
 }
 
-/// What the body of one post takes; given back when dropped.
+/// The memory used by the body of one post; given back when dropped.
 pub(super) struct BodyShare {
     memory: Arc<PostMemory>,
     device: DeviceId,
     share: MemoryShare,
 }
 
-/// What the records of one post take; given back when dropped.
+/// The memory used by the records of one post; given back when dropped.
 pub(super) struct RecordShare(OwnedSemaphorePermit);
 
 impl PostMemory {
@@ -45,7 +45,7 @@ impl PostMemory {
             bodies: MemoryPool::new("http.device-body-memory", ByteSize(limits.body_memory as u64)),
             records: Arc::new(Semaphore::new(units)),
             record_units: units,
-            // One device must be able to send the largest body, and should not keep the others from sending theirs.
+            // One device must be able to send the largest body, but should not keep other devices from sending theirs.
             most_of_device: (limits.body_memory / 4).max(limits.max_body.next_multiple_of(UNIT)),
             by_device: Mutex::default(),
         })
@@ -60,8 +60,8 @@ impl PostMemory {
         }
     }
 
-    /// Waits until there is room for the records that a body may become. One that may become more than all the room there
-    /// is waits until it has all of it.
+    /// Waits until there is room for the records that a body may become. If they could exceed the whole budget, waits
+    /// for the whole budget.
     pub(super) async fn for_records(&self, body_bytes: usize) -> Result<RecordShare, HttpRefusal> {
         let units = units(body_bytes.saturating_mul(EXPANSION)).clamp(1, self.record_units);
         let count = u32::try_from(units).map_err(|_| HttpRefusal::TooLarge)?;
@@ -71,7 +71,8 @@ impl PostMemory {
 }
 
 impl BodyShare {
-    /// Takes memory so that the share covers `bytes`. Waiting here could wait for ever, as others hold shares and wait too.
+    /// Takes memory so that the share covers `bytes`. Fails rather than waits: posts that hold shares and wait for each
+    /// other would deadlock.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), HttpRefusal> {
         let needed = bytes.next_multiple_of(UNIT);
         let more = needed.saturating_sub(self.share.held());
@@ -106,7 +107,7 @@ impl Drop for BodyShare {
 }
 
 impl RecordShare {
-    /// Gives back what is not needed for records that turned out to have `bytes`.
+    /// Gives back the memory beyond `bytes`, the actual size of the records.
     pub(super) fn shrink(&mut self, bytes: usize) {
         let needed = units(bytes).max(1);
         if let Some(excess) = self.0.num_permits().checked_sub(needed) {

@@ -1,4 +1,4 @@
-//! Devices that let themselves be claimed, and devices that ask for their credentials.
+//! Claiming and provisioning of devices.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use fieldline_model::{DeviceId, TenantId, json};
 use super::{HttpClientAddress, HttpRefusal, HttpShared, store_failed};
 use crate::payload;
 
-/// Lets a customer who tells the same secret claim the device.
+/// Opens the device for claiming by a customer who knows the same secret.
 pub(super) async fn claim(
     State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
@@ -31,21 +31,21 @@ pub(super) async fn claim(
     Ok(StatusCode::OK)
 }
 
-/// Gives a device its credentials, or says why not; that is an answer as well.
+/// Gives a device its credentials; a refusal is a normal response, too.
 pub(super) async fn provision(
     State(shared): State<Arc<HttpShared>>,
     peer: HttpClientAddress,
     request: Request,
 ) -> Result<Json<ProvisionResponse>, HttpRefusal> {
     shared.admit(peer)?;
-    // Whoever asks is nobody yet: all of them share what one device may take.
+    // The requester is no known device: all such requests share the memory of one device.
     let body = shared.small_body(TenantId::NULL, DeviceId::NULL, request).await?;
     let request = payload::provision_request(&body).map_err(HttpRefusal::Malformed)?;
     let provisioning = &shared.services.onboarding.provisioning;
     let provisioned = provisioning.provision(&request).await;
     let provisioned = provisioned.map_err(|error| store_failed(&error))?;
     if provisioned.status == ProvisionStatus::NotFound {
-        // Whoever guesses keys and secrets is nobody's device.
+        // Wrong keys and secrets count against the address, as there is no device to blame.
         peer.0
             .inspect(|address| shared.services.guard.record_failure(*address));
     }

@@ -1,4 +1,4 @@
-//! One connection of a device, from its first byte to its end.
+//! One connection of a device, from log-in to close.
 
 use std::future::poll_fn;
 use std::io;
@@ -32,10 +32,10 @@ use crate::metrics::{ConnectionMetrics, TransportMetrics};
 static APPEND_GATE: LogGate = LogGate::new(2);
 static REFRESH_GATE: LogGate = LogGate::new(2);
 
-/// How long the end of a connection may take.
+/// Longest time for the TLS close and the shutdown of a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What all connections of the MQTT device server share.
+/// State shared by all connections of the MQTT device server.
 pub(super) struct MqttShared {
     pub(super) services: Arc<TransportServices>,
     pub(super) keep_alive: Arc<KeepAliveMonitor>,
@@ -43,24 +43,24 @@ pub(super) struct MqttShared {
     pub(super) metrics: TransportMetrics,
     pub(super) gateway_metrics: Arc<GatewayMetrics>,
     pub(super) connections: ConnectionMetrics,
-    /// Connections that may still be opened.
+    /// One permit for each connection that may still be opened.
     pub(super) connection_permits: Semaphore,
-    /// Largest packet, fixed header included.
+    /// Largest packet with its fixed header, bytes.
     pub(super) max_packet: u32,
-    /// Largest packet without its fixed header, as devices are told.
+    /// Largest packet without its fixed header, bytes; this is the limit that devices are told.
     pub(super) max_content: u32,
     pub(super) inactivity_s: u32,
-    /// Memory for large chunks of packages on their way.
+    /// Memory for large package chunks on their way to devices.
     pub(super) large_memory: Arc<LargeMemory>,
 }
 
-/// The place of one open connection among those that may be open; given back when dropped.
+/// One of the permitted open connections; given back when dropped.
 pub(super) struct ConnectionPermit(Arc<MqttShared>);
 
 impl ConnectionPermit {
-    /// Takes the place that a permit of [`MqttShared::connection_permits`] stands for.
+    /// Takes over a permit of [`MqttShared::connection_permits`].
     pub(super) fn take(shared: &Arc<MqttShared>, permit: SemaphorePermit<'_>) -> Self {
-        // Not kept as a permit, which would take three times the memory.
+        // A kept permit would take three times the memory.
         permit.forget();
         shared.connections.accepted.increment(1);
         shared.connections.open.increment(1);
@@ -83,11 +83,11 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// Serves a connection from its beginning to its end. The introduction ends with the connection of a device that was let in;
-/// it is boxed, so that what follows does not carry the room that it takes.
+/// Serves a connection from log-in to close. `introduction` logs the device in and yields its connection; it is boxed
+/// so that its room is freed after log-in.
 ///
-/// While a device is idle, the future of this function is what its connection takes: it holds the state that lasts and the
-/// little that every message needs. What is rare is boxed while it goes on.
+/// While a device is idle, the future of this function is all that its connection takes: the lasting state and the
+/// little that every message needs. Rare steps are boxed while they run.
 pub(super) async fn serve_connection<S, F>(introduction: Pin<Box<F>>)
 where
     S: MqttStream,
@@ -106,27 +106,27 @@ where
     Box::pin(connection.close(end)).await;
 }
 
-/// What one read led to.
+/// The outcome of one read.
 struct ReadCycle {
     append: PendingAppend,
     step: ReadOutcome,
     records: u32,
-    /// Something was read: what is only sent to a device does not say that it is there.
+    /// Whether something was read: a cycle that only delivers to the device does not prove that the device is there.
     has_read: bool,
 }
 
-/// What became of the records of a turn.
+/// The state of the records of one read cycle.
 enum PendingAppend {
     Nothing,
-    /// On its way to the disk.
+    /// Appended; the flush to disk is still to come.
     Append(AppendFuture),
-    /// The journal is catching up: the records have to wait here.
+    /// The journal is behind; the records wait here until it accepts them.
     Waiting(Pin<Box<dyn Future<Output = Result<AppendFuture, AppendError>> + Send>>),
     Refused(Box<AppendError>),
 }
 
 impl PendingAppend {
-    /// Hands the records to the journal, without waiting.
+    /// Appends the records to the journal without waiting.
     fn of(uplink: &QueueProducer, queue: Option<&str>, subject: EntityKey, batch: &mut RecordBatch) -> Self {
         if batch.is_empty() {
             return Self::Nothing;
@@ -143,7 +143,8 @@ impl PendingAppend {
         }
     }
 
-    /// Waits until the journal has taken the records, and, if the device waits for that, until they are durable.
+    /// Waits until the journal has accepted the records and, if the device expects an acknowledgement, until they are
+    /// durable.
     fn poll(&mut self, context: &mut Context<'_>, until_durable: bool) -> Poll<Result<(), AppendError>> {
         if let Self::Waiting(waiting) = self {
             *self = Self::Append(ready!(waiting.as_mut().poll(context))?);
@@ -156,30 +157,30 @@ impl PendingAppend {
     }
 }
 
-/// How a connection ended.
+/// The side that ended a connection.
 #[derive(Debug)]
 enum ConnectionEnd {
-    /// By the device, or by the network.
+    /// The device, or the network.
     Peer,
-    /// By the server, with what a version 5 device is told.
+    /// The server, with the reason code for a version 5 device.
     Server(ReasonCode),
 }
 
-/// A connection whose device was let in.
+/// The connection of a device that has logged in.
 pub(super) struct MqttConnection<S> {
     stream: S,
-    // Given back after the stream was closed.
+    // Declared after `stream`, so that the permit is returned after the stream was closed.
     shared: ConnectionPermit,
     handler: PacketHandler,
     _watch: KeepAliveGuard,
-    /// How much of what is to be written was written.
+    /// Bytes of the output that were written already.
     written: u32,
-    /// Whether what is left of earlier reads may hold a whole packet.
+    /// Whether the rest of earlier reads may hold a whole packet.
     pending: bool,
 }
 
 impl<S: MqttStream> MqttConnection<S> {
-    /// Registers the session.
+    /// Registers the session and starts the keep-alive watch.
     pub(super) fn open(shared: ConnectionPermit, stream: S, admitted: AuthenticatedDevice) -> Self {
         let device = admitted.device.clone();
         let subject = device.subject;
@@ -206,7 +207,7 @@ impl<S: MqttStream> MqttConnection<S> {
         }
     }
 
-    /// Reads once and sees everything that came through, acknowledgements included.
+    /// Runs one cycle: reads once, waits for durability, and writes all output, acknowledgements included.
     async fn run_cycle(&mut self) -> Result<(), ConnectionEnd> {
         let mut turn = poll_fn(|context| self.poll_cycle(context)).await?;
         self.handler.follow_subscriptions(&self.shared);
@@ -240,7 +241,7 @@ impl<S: MqttStream> MqttConnection<S> {
         Ok(())
     }
 
-    /// While the server itself keeps the device waiting, its silence does not count.
+    /// Suspends keep-alive: while the server keeps the device waiting, the device's silence does not count.
     fn suspend_keep_alive(&self) {
         self.handler.guard.control().mark_heard(KEEP_ALIVE_SUSPENDED);
     }
@@ -250,7 +251,7 @@ impl<S: MqttStream> MqttConnection<S> {
         self.handler.guard.control().mark_heard(now_s);
     }
 
-    /// Reads once, or goes on with what was read, and hands what came to the journal.
+    /// Reads once, or goes on with buffered input, and appends the records to the journal.
     fn poll_cycle(&mut self, context: &mut Context<'_>) -> Poll<Result<ReadCycle, ConnectionEnd>> {
         let shared: &MqttShared = &self.shared;
         let incoming = &mut self.handler;
@@ -269,7 +270,7 @@ impl<S: MqttStream> MqttConnection<S> {
                 return Err(ConnectionEnd::Peer);
             }
             if incoming.device().is_stale() {
-                // What came is handled by the settings that are in force now.
+                // The device is stale: buffer the input until the current settings are loaded.
                 incoming.buffer_input(input);
                 self.pending = true;
                 return Ok(ReadCycle::of(shared, incoming, batch, ReadOutcome::Continue));
@@ -284,9 +285,9 @@ impl<S: MqttStream> MqttConnection<S> {
         }
     }
 
-    /// Waits until the journal has taken the records, and until they are durable if the device waits for an
-    /// acknowledgement. Ends early when the session is told to close: what the journal has taken by then stays taken, but
-    /// is not acknowledged.
+    /// Waits until the journal has accepted the records, and until they are durable if the device expects an
+    /// acknowledgement. Ends early when the session is closed: records accepted by then stay in the journal, but are
+    /// not acknowledged.
     fn poll_durable(
         &self,
         taken: &mut PendingAppend,
@@ -301,7 +302,8 @@ impl<S: MqttStream> MqttConnection<S> {
         }
     }
 
-    /// Counts what the journal has taken; what it has not taken is not acknowledged.
+    /// Counts the records that the journal accepted. If it refused them, drops the output, so that nothing is
+    /// acknowledged.
     fn count(&mut self, records: u32, durable: Result<(), ReadCycleFailure>) -> Result<(), ConnectionEnd> {
         let metrics = &self.shared.metrics;
         let end = match durable {
@@ -324,8 +326,8 @@ impl<S: MqttStream> MqttConnection<S> {
         Err(end)
     }
 
-    /// Writes what waits to be written. A peer that does not read would hold it for ever, so it ends when the session is
-    /// told to close.
+    /// Writes the pending output. Ends when the session is closed, because a peer that does not read would block the
+    /// write for ever.
     fn flush(&mut self) -> impl Future<Output = Result<(), ConnectionEnd>> {
         poll_fn(|context| {
             if !self.handler.has_answers() {
@@ -344,9 +346,9 @@ impl<S: MqttStream> MqttConnection<S> {
         })
     }
 
-    /// The same of a large message: it takes memory that others wait for, so that its reader has to keep going.
+    /// Like [`Self::flush`], for a large message: its memory is scarce, so the device must read it within `patience`.
     async fn flush_within(&mut self, patience: Duration) -> Result<(), ConnectionEnd> {
-        // The device is not heard meanwhile.
+        // Nothing is read from the device meanwhile.
         self.suspend_keep_alive();
         let written = tokio::time::timeout(patience, self.flush()).await;
         self.mark_heard();
@@ -360,7 +362,8 @@ impl<S: MqttStream> MqttConnection<S> {
         Err(end)
     }
 
-    /// How it ends where what is to be written is given up: nothing can be told in the middle of a packet.
+    /// Returns how the connection ends when the pending output is dropped: after a partial packet, no DISCONNECT can
+    /// follow.
     fn cut_off(&self, end: ConnectionEnd) -> ConnectionEnd {
         if self.written > 0 {
             ConnectionEnd::Peer
@@ -373,7 +376,7 @@ impl<S: MqttStream> MqttConnection<S> {
         poll_write_all(&mut self.stream, context, &self.handler.out, &mut self.written)
     }
 
-    /// Follows changes of the device and its profiles.
+    /// Loads changes of the device and its profiles.
     async fn refresh(&mut self) -> Result<(), ConnectionEnd> {
         let device = self.handler.device().clone();
         if let Err(error) = self.shared.services.directory.refresh(&device).await
@@ -391,7 +394,7 @@ impl<S: MqttStream> MqttConnection<S> {
         Ok(())
     }
 
-    /// Tells the device where the server ends the connection, takes the session back, and closes the stream.
+    /// Sends the reason if the server ends the connection, ends the session, and closes the stream.
     async fn close(&mut self, end: ConnectionEnd) {
         let subject = self.handler.device().subject;
         self.handler.end_sub_sessions(&self.shared);
@@ -400,7 +403,7 @@ impl<S: MqttStream> MqttConnection<S> {
             self.written = 0;
             self.handler.out.clear();
             self.handler.session.disconnect(code, &mut self.handler.out);
-            // One try: a peer that does not read is not waited for.
+            // Tries once: there is no waiting for a peer that does not read.
             poll_fn(|context| {
                 let _ = self.poll_write(context);
                 Poll::Ready(())
@@ -410,27 +413,27 @@ impl<S: MqttStream> MqttConnection<S> {
         if self.handler.guard.end() {
             self.shared.services.activity.record_disconnect(subject);
         }
-        // The same goes for the end of TLS.
+        // The TLS close does not wait for such a peer, either.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.stream.shutdown()).await;
     }
 }
 
-/// Why records were not settled.
+/// The reason why records were not settled.
 enum ReadCycleFailure {
-    /// The journal has not taken them.
+    /// The journal refused them.
     Refused(AppendError),
-    /// The session was told to close first.
+    /// The session was closed first.
     Closed(ConnectionEnd),
 }
 
-/// Whether the session is told to close; if not, the task is woken when it is.
+/// Returns the end of the session if it was closed; otherwise registers the task to be woken when it is.
 fn poll_closed(control: &SessionControl, context: &Context<'_>) -> Option<ConnectionEnd> {
     let reason = control.poll_close(context.waker())?;
     Some(ConnectionEnd::Server(code_of(reason)))
 }
 
 impl ReadCycle {
-    /// Nothing was read.
+    /// A cycle that read nothing.
     const IDLE: Self = Self {
         append: PendingAppend::Nothing,
         step: ReadOutcome::Continue,
@@ -438,7 +441,7 @@ impl ReadCycle {
         has_read: false,
     };
 
-    /// Hands the records of a read to the journal, without waiting.
+    /// Appends the records of a read to the journal without waiting.
     fn of(shared: &MqttShared, incoming: &PacketHandler, batch: &mut RecordBatch, step: ReadOutcome) -> Self {
         let (records, points) = (batch.count(), batch.points());
         let taken = PendingAppend::of(
@@ -459,7 +462,7 @@ impl ReadCycle {
     }
 }
 
-/// What a version 5 device is told when its session is closed.
+/// The reason code that a version 5 device gets when its session is closed.
 const fn code_of(reason: CloseReason) -> ReasonCode {
     match reason {
         CloseReason::Replaced => ReasonCode::SessionTakenOver,
@@ -483,8 +486,8 @@ mod tests {
         const fn size_of_future<A, F>(_: &impl FnOnce(A) -> F) -> usize {
             size_of::<F>()
         }
-        // With what the runtime adds to a task that makes 512 bytes, and the allocator's next size is 640. Each idle
-        // connection has one. (Without optimisation it is 8 bytes more than with it.)
+        // With the runtime's overhead per task this makes 512 bytes, and the allocator's next size is 640. Each idle
+        // connection has one such task. (An unoptimised build needs 8 bytes more.)
         let size = size_of_future(&serve_connection::<TcpStream, std::future::Ready<_>>);
         assert!(size <= 416, "{size} bytes");
     }

@@ -1,4 +1,4 @@
-//! What goes to the device without being asked for, and calls in both directions.
+//! Messages to the device, and RPC in both directions.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use super::connection::MqttShared;
 use super::packet_handler::{PacketFlow, PacketHandler, ReadOutcome};
 use super::topics::{GrantedFilters, TopicFamily};
 
-/// What is written at once of what waits for the device, bytes.
+/// Once the output has this many bytes, no further queued message is added to it.
 const MAX_DELIVER_BYTES: usize = 64 << 10;
-/// What a device is told whose calls are too many.
+/// The answer to a device with too many pending RPC requests.
 const TOO_MANY: &str = r#"{"error":"too many calls wait for answers"}"#;
 
-/// What is kept of a message to the device until it is acknowledged: the call that it is, if it is one.
+/// State kept for a message to the device until it is acknowledged: its RPC request, if it is one.
 pub(super) type InFlightRpc = Option<Arc<ToDeviceRpc>>;
 
 impl PacketHandler {
-    /// Whether something waits for the device that could be sent now.
+    /// Whether a queued message could be sent to the device now.
     #[inline]
     pub(super) fn can_deliver(&self) -> bool {
         self.guard.control().has_outbound() && self.session.can_send()
     }
 
-    /// Makes the session want what the device has subscribed to.
+    /// Sets the session's subscriptions to the filters that the device has subscribed to.
     pub(super) fn follow_subscriptions(&self, shared: &MqttShared) {
         let (control, wants) = (self.guard.control(), self.granted.wanted());
         if !control.is_subscribed_only(wants) {
@@ -40,7 +40,7 @@ impl PacketHandler {
         }
     }
 
-    /// Writes what waits for the device, as far as it can be sent now.
+    /// Writes queued messages for the device, as far as they can be sent now.
     pub(super) fn deliver(&mut self, shared: &MqttShared) {
         while self.out.len() < MAX_DELIVER_BYTES && self.session.can_send() {
             let Some(letter) = self.guard.control().take_outbound() else {
@@ -116,7 +116,7 @@ impl PacketHandler {
         self.session.publish(&publish, kept, &mut self.out).map(drop)
     }
 
-    /// The device calls a procedure of the platform.
+    /// Handles an RPC request of the device to the platform.
     pub(super) fn handle_client_rpc(
         &mut self,
         shared: &MqttShared,
@@ -152,7 +152,7 @@ impl PacketHandler {
         PacketFlow::Next
     }
 
-    /// The device answers a call.
+    /// Handles the device's response to an RPC request.
     pub(super) fn handle_rpc_response(
         &mut self,
         shared: &MqttShared,
@@ -174,7 +174,7 @@ impl PacketHandler {
 }
 
 impl GrantedFilters {
-    /// What the session wants with these filters.
+    /// The subscriptions of the session that these filters imply.
     pub(super) fn wanted(&self) -> Subscriptions {
         [Subscriptions::ATTRIBUTES, Subscriptions::RPC]
             .into_iter()

@@ -1,6 +1,6 @@
-//! Devices download the package that they shall have, chunk by chunk.
+//! OTA downloads: a device fetches the package assigned to it, chunk by chunk.
 //!
-//! The first chunk of a request says how large chunks are; with no size all comes as one.
+//! The first chunk of a request sets the chunk size; without a size, the package comes as one chunk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,25 +17,26 @@ use super::packet_handler::{DeferredRequest, PacketFlow, PacketHandler, ReadOutc
 
 static GATE: LogGate = LogGate::new(2);
 
-/// Errors of both kinds go here.
+/// Topic of errors, for firmware and software alike.
 const ERROR: &str = "v2/fw/error";
-/// Requests of a connection that are remembered; of more the oldest is forgotten.
+/// Requests remembered per connection; beyond that the oldest is forgotten.
 const REMEMBERED: usize = 4;
-/// Chunks up to this are not counted: as much is written at once of anything.
+/// Largest chunk that needs no memory from the large-message pool, bytes: other output is written in pieces as large as
+/// this.
 const SMALL: u64 = 64 << 10;
 
-/// A chunk that a device asks for.
+/// A request for one chunk.
 #[derive(Debug)]
 pub(super) struct ChunkRequest {
     kind: OtaKind,
-    /// The number of the request, as the device has written it.
+    /// The number of the request, as the device wrote it.
     id: String,
     number: u32,
-    /// Bytes a chunk, where it says so.
+    /// Chunk size in bytes, if the message names one.
     size: Option<u32>,
 }
 
-/// A request that goes on.
+/// A download in progress.
 struct ChunkDownload {
     kind: OtaKind,
     id: String,
@@ -43,26 +44,26 @@ struct ChunkDownload {
     image: Option<Arc<OtaImage>>,
 }
 
-/// What a connection downloads.
+/// The downloads of a connection.
 #[derive(Default)]
 pub(super) struct ConnectionDownloads {
     requests: Vec<ChunkDownload>,
-    /// Held while a large message waits to be written.
+    /// The lease of a large message until it is written.
     memory: Option<LargeMessageLease>,
 }
 
 impl ConnectionDownloads {
-    /// How long it may take to write what was sent, where it is large.
+    /// The time limit for writing the current message, if it is a large one.
     pub(super) fn time_to_write(&self) -> Option<Duration> {
         self.memory.as_ref().map(LargeMessageLease::time_to_write)
     }
 
-    /// What was sent is written.
+    /// Releases the memory of a large message that was written.
     pub(super) fn finish_write(&mut self) {
         self.memory = None;
     }
 
-    /// What is known of a request, with the size of its chunks.
+    /// Takes the download of a request out of the remembered ones, or a new one, with the current chunk size.
     fn begin(&mut self, request: &ChunkRequest) -> ChunkDownload {
         let known = |download: &ChunkDownload| download.kind == request.kind && download.id == request.id;
         let mut download = match self.requests.iter().position(known) {
@@ -77,7 +78,7 @@ impl ConnectionDownloads {
         if let Some(size) = request.size {
             download.size = size;
         }
-        // Whatever is assigned now is what a request begins with.
+        // Chunk 0 starts over with the package that is assigned now.
         if request.number == 0 {
             download.image = None;
         }
@@ -93,7 +94,7 @@ impl ConnectionDownloads {
 }
 
 impl PacketHandler {
-    /// The device asks for a chunk.
+    /// Handles a request for a chunk.
     pub(super) fn ask_chunk(
         &mut self,
         shared: &MqttShared,
@@ -121,7 +122,7 @@ impl PacketHandler {
         self.defer_request(shared, publish, Ok(DeferredRequest::Chunk(request)))
     }
 
-    /// Sends a chunk, or why there is none.
+    /// Sends a chunk, or the reason why there is none.
     pub(super) async fn send_chunk(&mut self, shared: &MqttShared, request: ChunkRequest) -> ReadOutcome {
         let device = self.device().clone();
         let services = &shared.services;
@@ -166,7 +167,7 @@ impl PacketHandler {
         ReadOutcome::Continue
     }
 
-    /// Tells why there is nothing to download. Devices of this API expect the connection to end with it.
+    /// Sends the reason why there is nothing to download. Devices of this API expect the connection to end then.
     fn end_download(&mut self, why: &str) -> ReadOutcome {
         let qos = self.granted.qos_of(ERROR).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(ERROR, qos, why.as_bytes(), None) {

@@ -1,7 +1,7 @@
-//! Gateways: connections that speak for the devices behind them, each with a session of its own.
+//! Gateways: connections that carry messages of the devices behind them, each device with a session of its own.
 //!
-//! A message of a gateway is carried out before the next packet is looked at, and acknowledged when all of its devices are
-//! served. Devices are known by their names, and created when a gateway first names them.
+//! A gateway message is executed before the next packet is handled, and acknowledged when all of its devices were
+//! served. Devices are identified by name, and created when a gateway first names them.
 
 mod messages;
 mod metrics;
@@ -37,12 +37,12 @@ const ATTRIBUTES: &str = "v1/gateway/attributes";
 const ATTRIBUTES_RESPONSE: &str = "v1/gateway/attributes/response";
 const CALLS: &str = "v1/gateway/rpc";
 const DISCONNECT: &str = "v1/gateway/disconnect";
-/// Type of a device that a gateway does not name the type of.
+/// Type of a device for which the gateway names no type.
 const DEFAULT_TYPE: &str = "default";
 
-/// What a gateway has published.
+/// A message published by a gateway.
 pub(super) struct GatewayMessage {
-    /// The topic behind `v1/gateway`.
+    /// The part of the topic after `v1/gateway`.
     topic: String,
     payload: Vec<u8>,
     qos: QoS,
@@ -59,7 +59,7 @@ impl GatewayMessage {
         }
     }
 
-    /// As much of it as its acknowledgement needs.
+    /// The fields that the acknowledgement needs.
     fn header(&self) -> PublishPacket<'static> {
         PublishPacket {
             qos: self.qos,
@@ -69,15 +69,15 @@ impl GatewayMessage {
     }
 }
 
-/// Why a message was not carried out.
+/// The reason why a message was not executed.
 enum GatewayError {
     UnknownTopic,
     Malformed(String),
-    /// The tenant has as many devices as it may have.
+    /// The tenant, or the gateway, has as many devices as it may have.
     Full,
-    /// What came from the device of that name goes beyond a limit.
+    /// The message of the device with that name exceeds a limit.
     Limited(String, MessageRefusal),
-    /// The server cannot take it now.
+    /// The server is too busy.
     Busy,
     Failed(String),
 }
@@ -117,7 +117,7 @@ impl From<ServiceError> for GatewayError {
 }
 
 impl PacketHandler {
-    /// Carries out what the device has said as a gateway. From a device that is none it is ignored, and not acknowledged.
+    /// Executes a gateway message. A message of a device that is no gateway is ignored, and not acknowledged.
     pub(super) async fn handle_gateway(&mut self, shared: &MqttShared, said: GatewayMessage) -> ReadOutcome {
         let header = said.header();
         shared.services.activity.record_activity(self.device().subject);
@@ -131,7 +131,7 @@ impl PacketHandler {
         }
         match self.execute_gateway_command(shared, &said).await {
             Ok(answer) => {
-                // First, as devices get it: some read nothing else while they wait for it.
+                // The acknowledgement goes first, as devices expect: some read nothing else while they wait for it.
                 self.acknowledge(&header, ReasonCode::Success);
                 if let Some(answer) = answer {
                     self.answer_gateway(&answer);
@@ -176,8 +176,8 @@ impl PacketHandler {
         }
     }
 
-    /// Tells the gateway whose message went beyond which limit, and ends its connection: version 3 has no other way to say
-    /// that a message was not taken.
+    /// Names the device and the exceeded limit to the gateway, and ends its connection. Version 3 cannot refuse a
+    /// message in any other way.
     fn refuse_sub_device(
         &mut self,
         shared: &MqttShared,
@@ -205,7 +205,7 @@ impl PacketHandler {
         PacketFlow::Stop(ReadOutcome::End(None))
     }
 
-    /// Lets a message of a device behind the gateway pass, which counts it.
+    /// Counts a message of a device behind the gateway against the limits, or refuses it.
     fn count_sub_device_message(
         &self,
         name: &str,
@@ -217,7 +217,7 @@ impl PacketHandler {
             .map_err(|refused| GatewayError::Limited(name.to_owned(), refused))
     }
 
-    /// Sends attributes that the gateway has asked for.
+    /// Sends the attributes that the gateway asked for.
     fn answer_gateway(&mut self, answer: &[u8]) {
         let qos = self.granted.qos_of(ATTRIBUTES_RESPONSE);
         let qos = qos.unwrap_or(QoS::AtLeastOnce);
@@ -226,7 +226,7 @@ impl PacketHandler {
         }
     }
 
-    /// Returns what is to be answered, if that is more than an acknowledgement.
+    /// Executes a gateway message. Returns the response, if there is more to send than an acknowledgement.
     async fn execute_gateway_command(
         &mut self,
         shared: &MqttShared,
@@ -299,7 +299,8 @@ impl PacketHandler {
         Ok(answered)
     }
 
-    /// Brings the messages of all devices to the journal, and waits until they are durable; none of them if one is wrong.
+    /// Appends the messages of all devices to the journal, and waits until they are durable. If one is invalid, none is
+    /// appended.
     async fn append_sub_device_records<M>(
         &mut self,
         shared: &MqttShared,
@@ -332,7 +333,7 @@ impl PacketHandler {
         Ok(())
     }
 
-    /// Sends something to a device behind the gateway.
+    /// Sends a message to a device behind the gateway.
     pub(super) fn deliver_to_sub_device(
         &mut self,
         shared: &MqttShared,
@@ -346,7 +347,7 @@ impl PacketHandler {
         let topic = match &downlink {
             Downlink::Attributes(_) => ATTRIBUTES,
             Downlink::Call(_) => CALLS,
-            // Devices behind gateways make no calls.
+            // Devices behind gateways send no RPC requests.
             Downlink::Answer(..) => return,
         };
         let body = match self.settings.mqtt_payloads {
@@ -367,7 +368,7 @@ impl PacketHandler {
     }
 }
 
-/// Brings messages of a device to the queue of its profile.
+/// Appends messages of a device to the queue of its profile.
 async fn append(
     services: &TransportServices,
     device: &DeviceHandle,
@@ -420,7 +421,7 @@ fn attributes(
     Ok(())
 }
 
-/// What is sent to a device behind the gateway, as JSON.
+/// Encodes a message to a device behind the gateway as JSON.
 fn json_of(name: &str, downlink: &Downlink) -> String {
     let data = match downlink {
         Downlink::Attributes(update) => update.to_json(),
@@ -435,7 +436,7 @@ fn json_of(name: &str, downlink: &Downlink) -> String {
     body
 }
 
-/// The same as a message.
+/// Encodes a message to a device behind the gateway as Protobuf.
 fn message_of(name: &str, downlink: &Downlink, now_ms: i64) -> Vec<u8> {
     let device_name = name.to_owned();
     match downlink {
@@ -466,7 +467,7 @@ fn message_of(name: &str, downlink: &Downlink, now_ms: i64) -> Vec<u8> {
     }
 }
 
-/// Which scope a gateway asks for.
+/// The attribute scope of a gateway message.
 const fn scope(client: bool) -> AttributeScope {
     if client {
         AttributeScope::Client

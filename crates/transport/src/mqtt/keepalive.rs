@@ -1,5 +1,5 @@
-//! Keep-alive of all connections by one coarse clock: a tick a second walks over the open connections, which costs a load
-//! and a comparison each, where a timer for each would have to be moved with every packet.
+//! Keep-alive of all connections with one coarse clock: a tick each second walks over the open connections, at the cost
+//! of a load and a comparison each. A timer per connection would have to be moved with every packet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,10 +9,10 @@ use fieldline_devices::sessions::{CloseReason, SessionControl};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// Last-heard value of a connection that the server itself keeps waiting: it does not age.
+/// Last-heard value of a connection that the server itself keeps waiting: its silence does not count.
 pub(super) const KEEP_ALIVE_SUSPENDED: u32 = u32::MAX;
 
-/// How many connections are looked at before those who connect and leave have their turn.
+/// Connections examined before the lock is released for connections that open and close.
 const SLICE: usize = 4_096;
 
 struct KeepAliveEntry {
@@ -27,7 +27,7 @@ struct KeepAliveSlots {
     free: Vec<u32>,
 }
 
-/// Watches that connections are heard in time.
+/// Closes connections that are silent for too long.
 pub(super) struct KeepAliveMonitor {
     now_s: AtomicU32,
     watched: Mutex<KeepAliveSlots>,
@@ -41,8 +41,8 @@ impl KeepAliveMonitor {
         })
     }
 
-    /// Seconds that were counted since the start. A process that was stopped does not count the time it slept, so that
-    /// its devices get the chance to be heard.
+    /// Seconds counted since the start. The time in which the process was stopped does not count, so that its devices
+    /// get a chance to be heard.
     pub(super) fn now_s(&self) -> u32 {
         self.now_s.load(Ordering::Relaxed)
     }
@@ -79,7 +79,7 @@ impl KeepAliveMonitor {
         }
     }
 
-    /// Counts seconds until told to stop.
+    /// Counts seconds until it is stopped.
     pub(super) async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let mut tick = tokio::time::interval(Duration::from_secs(1));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -102,7 +102,7 @@ impl KeepAliveMonitor {
             }
             for watched in rest.iter().take(SLICE).flatten() {
                 let heard = watched.control.heard_at();
-                // A connection heard just before a tick has aged by less than the ticks since: more than the allowed ticks.
+                // A connection heard just before a tick has aged by less than the ticks since, hence `>` and not `>=`.
                 if heard != KEEP_ALIVE_SUSPENDED && now.saturating_sub(heard) > watched.allowed_s {
                     watched.control.close(watched.reason);
                 }
@@ -112,7 +112,7 @@ impl KeepAliveMonitor {
     }
 }
 
-/// Keeps a connection watched.
+/// Keeps a connection watched; dropping it ends the watch.
 pub(super) struct KeepAliveGuard {
     keep_alive: Arc<KeepAliveMonitor>,
     slot: u32,

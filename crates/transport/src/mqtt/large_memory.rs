@@ -1,7 +1,7 @@
-//! Memory for large messages on their way to devices: chunks of packages that are written in one piece.
+//! Memory for large messages on their way to devices: package chunks that are written in one piece.
 //!
-//! Tenants share it, each with a part, so that one leaves room for others, and it is lent for as long as it takes to read
-//! the message at a modest pace: a device that does not read does not keep it.
+//! Tenants share the memory. Each may hold only a part, so that one tenant leaves room for others. A message holds its
+//! memory for at most the time needed to read it at a modest pace, so a device that does not read cannot keep it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use fieldline_model::TenantId;
 /// Largest package that is sent as one message, bytes.
 pub(super) const MAX_WHOLE: u64 = 32 << 20;
 
-/// How much memory there is, and how long it is lent.
+/// The amount of memory, and how long a message may hold it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LargeLimits {
-    /// For all together; no less than three times the largest message.
+    /// Memory of all messages together; at least three times the largest message.
     pub(super) all: ByteSize,
-    /// How long a device waits for memory that others have.
+    /// How long a device waits for memory that others hold.
     pub(super) wait: Duration,
-    /// How long any message may take to be written, and how many bytes a second it has to go on with besides.
+    /// Time to write any message, plus the slowest pace in bytes a second, which adds time by size.
     pub(super) grace: Duration,
     pub(super) pace: u64,
 }
@@ -49,7 +49,7 @@ pub(super) struct LargeMessageLease {
 }
 
 impl LargeMessageLease {
-    /// How long it may take until the message is written.
+    /// The time limit for writing the message.
     pub(super) const fn time_to_write(&self) -> Duration {
         self.time_to_write
     }
@@ -63,7 +63,7 @@ impl LargeMemory {
         })
     }
 
-    /// Memory for a message of so many bytes to a device of a tenant; `None` where others have it for too long.
+    /// Takes memory for a message of `bytes` to a device of the tenant; `None` if there is none within the wait.
     pub(super) async fn take(&self, tenant: TenantId, bytes: u64) -> Option<LargeMessageLease> {
         let length = usize::try_from(bytes).ok()?;
         let taken = self.pool.take_within(tenant, length, self.limits.wait);
@@ -91,7 +91,7 @@ mod tests {
         assert!(memory.take(greedy, MIB).await.is_none(), "beyond its part");
         let others = memory.take(other, 24 * MIB).await.unwrap();
         assert!(memory.take(other, MIB).await.is_none(), "beyond its part");
-        // However many hold theirs, the next one's chunk finds room.
+        // However many tenants hold their part, there is room for the chunk of the next one.
         assert!(memory.take(TenantId::new(), 8 * MIB).await.is_some());
         drop((first, others));
         assert!(memory.take(greedy, 20 * MIB).await.is_some());

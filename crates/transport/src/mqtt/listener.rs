@@ -1,4 +1,4 @@
-//! Accepting connections.
+//! Listeners: accept connections, log devices in, and start their tasks.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -29,28 +29,28 @@ use crate::proxies::TrustedProxies;
 static ACCEPT_GATE: LogGate = LogGate::new(1);
 static PROXY_GATE: LogGate = LogGate::new(1);
 
-/// How long no connection is accepted after the operating system refused one, usually for want of file handles.
+/// Pause after the operating system refused an accept, usually for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a device is waited for beyond its time, which may have passed while this process was stopped.
+/// Extra time for a device whose time to connect is over, as it may have passed while this process was stopped.
 const CONNECT_GRACE: Duration = Duration::from_millis(500);
 
-/// Connections that wait to be accepted, as far as the operating system allows. After an outage all devices come at once, and
-/// one that finds the queue full tries again only after a second.
+/// Length of the accept queue, as far as the operating system allows. After an outage all devices connect at once, and
+/// a device that finds the queue full retries only after a second.
 const BACKLOG: u32 = 4_096;
 
-/// The MQTT device server. One for all its listeners.
+/// The MQTT device server, shared by all its listeners.
 pub struct MqttServer {
     shared: Arc<MqttShared>,
     max_connections: u32,
     connect_timeout: Duration,
-    /// Those who have to say who is behind them; nobody where they are not to.
+    /// Proxies that must send a PROXY protocol header; empty if the protocol is off.
     proxies: TrustedProxies,
     stop: watch::Sender<bool>,
 }
 
 impl MqttServer {
-    /// A server without listeners. `proxies` are believed where the options say so.
+    /// Creates a server without listeners. The `proxies` count only if the options turn the PROXY protocol on.
     pub fn new(services: Arc<TransportServices>, options: &Options, proxies: &TrustedProxies) -> Arc<Self> {
         let max_connections = options
             .max_connections
@@ -91,7 +91,7 @@ impl MqttServer {
         })
     }
 
-    /// Binds an address and accepts devices on it, with TLS where an acceptor is given, until the server is stopped.
+    /// Binds an address and accepts devices on it until the server is stopped, with TLS if there is an acceptor.
     /// Returns the bound address.
     pub async fn listen(
         self: &Arc<Self>,
@@ -104,7 +104,7 @@ impl MqttServer {
         Ok(bound)
     }
 
-    /// Stops accepting, ends all sessions and waits for them, at most `patience`. Returns whether all have ended.
+    /// Stops accepting, ends all sessions and waits for them for at most `patience`. Returns whether all have ended.
     pub async fn stop(&self, patience: Duration) -> bool {
         self.stop.send_replace(true);
         self.shared
@@ -122,7 +122,7 @@ impl MqttServer {
     async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
         let mut stop = self.stop.subscribe();
         loop {
-            // The place first: what cannot be served is left to the operating system's queue.
+            // Takes the permit first: a connection that cannot be served stays in the operating system's queue.
             let accepted = async {
                 let permit = self.shared.connection_permits.acquire().await;
                 (listener.accept().await, permit)
@@ -132,7 +132,8 @@ impl MqttServer {
                 _ = stop.wait_for(|stop| *stop) => return,
             };
             match (accepted, permit) {
-                // Before anything is read, and before a handshake. A proxy is not who it is about.
+                // Drops a blocked address before any read or handshake. A proxy's own address is not checked: its
+                // clients' are.
                 (Ok((_, peer)), Ok(_))
                     if !self.proxies.contains(peer.ip())
                         && !self.shared.services.guard.try_admit(peer.ip()) => {}
@@ -158,9 +159,9 @@ impl MqttServer {
         tls: Option<TlsAcceptor>,
         place: ConnectionPermit,
     ) {
-        // Acknowledgements are small and must not wait for more to send.
+        // Acknowledgements are small and must not wait for more output.
         let _ = socket.set_nodelay(true);
-        // Tasks of two types: a connection without TLS does not take the room of one that has it.
+        // Two task types, so that a connection without TLS does not take the room of one with TLS.
         let server = self.clone();
         match tls {
             None => tokio::spawn(serve_connection(Box::pin(
@@ -206,7 +207,7 @@ impl MqttServer {
         }
     }
 
-    /// Serves somebody who asks for credentials, and is no device afterwards either.
+    /// Serves a provisioning client, which never becomes a device connection.
     async fn provision<S: MqttStream>(
         &self,
         place: &ConnectionPermit,
@@ -221,14 +222,14 @@ impl MqttServer {
         None
     }
 
-    /// Gives up on a device that takes too long to introduce itself, and when the server stops.
+    /// Runs `introduction` until the connect timeout, or until the server stops.
     async fn in_time<T>(&self, introduction: impl Future<Output = Option<T>>) -> Option<T> {
         let mut stop = self.stop.subscribe();
         let mut introduction = pin!(introduction);
         let introduced = async {
             match timeout(self.connect_timeout, introduction.as_mut()).await {
                 Ok(introduced) => introduced,
-                // What has arrived while this process was stopped counts.
+                // Input that arrived while this process was stopped still counts.
                 Err(_) => timeout(CONNECT_GRACE, introduction).await.ok().flatten(),
             }
         };
@@ -238,7 +239,7 @@ impl MqttServer {
         }
     }
 
-    /// Who is at the other end, or behind the proxy there. `None` when the connection is to be closed.
+    /// Returns the address of the peer, or of the client behind the proxy; `None` if the connection must be closed.
     async fn resolve_peer(&self, socket: &mut TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
         match self.proxies.resolve_client(socket, peer).await {
             Ok(caller) if caller == peer || self.shared.services.guard.try_admit(caller.ip()) => Some(caller),
@@ -276,13 +277,13 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A restart must not wait until the system has forgotten the connections of the process before.
+    // A restarted server must not wait until the system has forgotten the old process's connections.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Largest packet, fixed header included, whose content has at most that many bytes.
+/// Returns the size of the largest packet, fixed header included, whose content has at most `content` bytes.
 const fn with_header(content: u32) -> u32 {
     let length_bytes = match content {
         0..=127 => 1,

@@ -1,4 +1,4 @@
-//! From the first byte to CONNACK.
+//! Log-in: from the first byte to CONNACK.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::x509;
 static REFUSED_GATE: LogGate = LogGate::new(5);
 static STORE_GATE: LogGate = LogGate::new(2);
 
-/// How long a client that was refused has to leave, before it is told again.
+/// Time for a refused client to leave, before the refusal is repeated.
 const REFUSED_CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
-/// A first read; a CONNECT that is longer makes it grow up to the packet limit.
+/// Size of the first read, bytes; a longer CONNECT makes the buffer grow up to the packet limit.
 const FIRST_READ: usize = 1 << 10;
 
-/// A device that was let in.
+/// A device that has logged in.
 pub(super) struct AuthenticatedDevice {
     pub(super) device: Arc<DeviceHandle>,
     pub(super) session: ServerSession<InFlightRpc>,
@@ -34,28 +34,29 @@ pub(super) struct AuthenticatedDevice {
     pub(super) origin: SessionOrigin,
     /// CONNACK, not sent yet.
     pub(super) connack: Vec<u8>,
-    /// What the device sent after CONNECT already.
+    /// Input that the device sent after CONNECT.
     pub(super) rest: Vec<u8>,
 }
 
-/// Who was let in.
+/// The result of a successful log-in.
 pub(super) enum LoginOutcome {
     /// A device.
     Device(Box<AuthenticatedDevice>),
-    /// Somebody who asks for credentials.
+    /// A client that asks for credentials.
     Newcomer(Box<ProvisioningClient>),
 }
 
-/// Who is at the other end, as far as the network knows.
+/// The peer of a connection, as far as the network knows it.
 #[derive(Clone, Copy)]
 pub(super) struct MqttPeer<'a> {
     pub(super) address: SocketAddr,
     pub(super) protocol: SessionProtocol,
-    /// The certificates it showed, leaf first.
+    /// The certificates it presented, leaf first.
     pub(super) certificates: Option<&'a [Vec<u8>]>,
 }
 
-/// Reads CONNECT and finds out who it is. `None` when the connection is to be closed; the refusal was sent.
+/// Reads CONNECT and authenticates the device. Returns `None` if the connection must be closed; a refusal was sent
+/// then.
 pub(super) async fn log_in<S: MqttStream>(
     stream: &mut S,
     shared: &MqttShared,
@@ -78,7 +79,7 @@ pub(super) async fn log_in<S: MqttStream>(
             Ok(None) => break None,
             Err(error) => {
                 if let Some(protocol) = peek_protocol(&input) {
-                    // An answer that cannot be written is no answer.
+                    // An answer that cannot be encoded is left out.
                     let _ =
                         ConnackPacket::new(error.reason_code(), false).encode(protocol.version(), &mut out);
                 }
@@ -134,7 +135,7 @@ pub(super) async fn log_in<S: MqttStream>(
         }
         Err(code) => {
             shared.metrics.refused_logins.increment(1);
-            // Where the server itself is to blame, the credentials may be right.
+            // If the server itself is at fault, the credentials may be right.
             if code != ReasonCode::ServerUnavailable {
                 shared.services.guard.record_failure(peer.address.ip());
             }
@@ -155,13 +156,13 @@ pub(super) async fn log_in<S: MqttStream>(
     }
 }
 
-/// Whether a client that was refused leaves by itself. Most do, and are not to read more than they may.
+/// Whether a refused client leaves by itself. Most do, and must not get more packets than the standard allows.
 async fn has_left<S: MqttStream>(stream: &mut S) -> bool {
     let left = tokio::time::timeout(REFUSED_CLOSE_TIMEOUT, stream.read_u8()).await;
     matches!(left, Ok(Err(_)))
 }
 
-/// Who the device is, or the code to refuse it with.
+/// Returns the device, or the code of the refusal.
 async fn identify(
     shared: &MqttShared,
     connect: &ConnectPacket<'_>,
@@ -194,7 +195,7 @@ async fn identify(
     }
 }
 
-/// The code that tells a device what about its log-in was wrong. A field that is there counts, even if it is empty.
+/// Returns the code for a wrong log-in. A field that is present counts, even if it is empty.
 fn refusal(connect: &ConnectPacket<'_>) -> ReasonCode {
     let is_v5 = connect.version().is_v5();
     if connect.username.is_some() || connect.password.is_some() {

@@ -1,5 +1,5 @@
-//! What a device's packets mean: records for the journal, answers, or the end of the connection. Sees bytes only; reading,
-//! writing and waiting are done by [`super::connection`].
+//! Handles the packets of a device: turns them into journal records, answers, or the end of the connection. Works on
+//! bytes only; [`super::connection`] reads, writes and waits.
 
 use std::sync::Arc;
 
@@ -27,25 +27,25 @@ use crate::payload::{DeviceAttributeRequest, PayloadError};
 
 static ANSWER_GATE: LogGate = LogGate::new(2);
 
-/// The call that is answered with how much the device may send.
+/// The RPC method that is answered with the device's limits.
 const SESSION_LIMITS: &str = "getSessionLimits";
 
-/// An output buffer beyond this is given back after it was written.
+/// An output buffer larger than this is freed after the write, bytes.
 const MAX_IDLE_OUT_BYTES: usize = 256;
 
-/// How to go on after what was read.
+/// The next step after the input was handled.
 pub(super) enum ReadOutcome {
-    /// Everything is handled.
+    /// All of the input was handled.
     Continue,
-    /// This has to be answered before the next packet is looked at.
+    /// This request must be answered before the next packet is handled.
     Answer(Box<DeferredRequest>),
-    /// The connection ends, with a code for the device where the server ends it.
+    /// The connection ends, with a reason code if the server ends it.
     End(Option<ReasonCode>),
 }
 
-/// What a device asks, and how it is answered.
+/// A request of a device that is answered asynchronously.
 pub(super) enum DeferredRequest {
-    /// With a publish of that family, which carries the number.
+    /// The answer is published in this topic family, with this number.
     Attributes(TopicFamily, i32, DeviceAttributeRequest),
     SessionLimits(TopicFamily, i32),
     Claim(json::ClaimPayload),
@@ -53,24 +53,24 @@ pub(super) enum DeferredRequest {
     Chunk(ChunkRequest),
 }
 
-/// The state of a connection that packets act on.
+/// The state of a connection that packets change.
 pub(super) struct PacketHandler {
     pub(super) settings: Arc<DeviceSettings>,
     pub(super) session: ServerSession<InFlightRpc>,
-    /// What is to be written, acknowledgements of this turn included.
+    /// Output to write, acknowledgements of this cycle included.
     pub(super) out: Vec<u8>,
-    /// The beginning of a packet whose rest has not arrived, or packets that wait for an answer.
+    /// The beginning of an incomplete packet, or packets that wait until a request was answered.
     rest: Vec<u8>,
-    /// How much of it has been handled already.
+    /// Bytes of `rest` that were handled already.
     rest_used: u32,
     reservation: BufferReservation,
     pub(super) granted: GrantedFilters,
     pub(super) cold: ColdState,
-    /// The session as the rest of the platform knows it.
+    /// The session as registered with the platform.
     pub(super) guard: SessionGuard,
 }
 
-/// Whether a packet let the loop go on.
+/// Whether the packet loop goes on after a packet.
 pub(super) enum PacketFlow {
     Next,
     Stop(ReadOutcome),
@@ -91,18 +91,18 @@ impl PacketHandler {
         }
     }
 
-    /// The device.
+    /// The device of the connection.
     #[inline]
     pub(super) fn device(&self) -> &Arc<DeviceHandle> {
         self.guard.device()
     }
 
-    /// Whether something waits to be written.
+    /// Whether there is output to write.
     pub(super) fn has_answers(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// Forgets what was written, and the memory of an unusually long answer.
+    /// Clears the written output, and frees the memory of an unusually long one.
     pub(super) fn clear_out(&mut self) {
         if self.out.capacity() > MAX_IDLE_OUT_BYTES {
             self.out = Vec::new();
@@ -112,7 +112,7 @@ impl PacketHandler {
         }
     }
 
-    /// Handles what a read brought.
+    /// Handles the input of a read.
     pub(super) fn receive(
         &mut self,
         shared: &MqttShared,
@@ -129,14 +129,14 @@ impl PacketHandler {
         self.resume(shared, batch)
     }
 
-    /// Keeps what a read brought for later.
+    /// Buffers the input of a read for later.
     pub(super) fn buffer_input(&mut self, input: &[u8]) {
         self.rest.drain(..self.rest_used as usize);
         self.rest_used = 0;
         self.rest.extend_from_slice(input);
     }
 
-    /// Handles what is left of earlier reads.
+    /// Handles the rest of earlier reads.
     pub(super) fn resume(&mut self, shared: &MqttShared, batch: &mut RecordBatch) -> ReadOutcome {
         let mut input = std::mem::take(&mut self.rest);
         let before = self.rest_used as usize;
@@ -150,7 +150,7 @@ impl PacketHandler {
             // One read and one packet are far below 4 GiB.
             self.rest_used = used as u32;
         } else {
-            // What is left is a part of one packet, in a buffer that fits it.
+            // The rest is a part of one packet, kept in a buffer that fits it.
             input.drain(..used);
             input.shrink_to_fit();
             self.rest = input;
@@ -159,7 +159,7 @@ impl PacketHandler {
         self.reserve_memory(step)
     }
 
-    /// Ends the connection if there is no memory for what it has sent a part of.
+    /// Ends the connection if the budget has no memory for its partial packet.
     fn reserve_memory(&mut self, step: ReadOutcome) -> ReadOutcome {
         if self.reservation.resize(self.rest.capacity()) {
             step
@@ -176,7 +176,7 @@ impl PacketHandler {
                 Ok(None) => break,
                 Err(error) => {
                     debug!(device = %self.device().id, %error, "malformed packet");
-                    // Servers of this API tell all that cannot be decoded, an oversized packet too, with this code.
+                    // Servers of this API use this code for all decoding errors, an oversized packet included.
                     return (used, ReadOutcome::End(Some(ReasonCode::MalformedPacket)));
                 }
             };
@@ -192,7 +192,7 @@ impl PacketHandler {
         let now_ms = u64::from(shared.keep_alive.now_s()) * 1_000;
         match self.session.receive(packet, now_ms, &mut self.out) {
             Ok(ServerEvent::Publish(publish)) => self.publish(shared, publish, batch),
-            // Taken already when it came first: only the answer is missing.
+            // The first copy was handled already: only the acknowledgement is missing.
             Ok(ServerEvent::PublishAgain(publish)) => {
                 self.acknowledge(publish, ReasonCode::Success);
                 PacketFlow::Next
@@ -317,7 +317,7 @@ impl PacketHandler {
         PacketFlow::Stop(ReadOutcome::Answer(Box::new(question)))
     }
 
-    /// Takes a message into the batch, unless it goes beyond a rate limit.
+    /// Keeps the records of a message in the batch, unless they exceed a rate limit.
     fn accept_records(
         &mut self,
         shared: &MqttShared,
@@ -335,7 +335,7 @@ impl PacketHandler {
         self.finish_publish(shared, publish, parsed)
     }
 
-    /// Ends the connection of a device that has sent more than it may; version 5 is told which limit that was.
+    /// Ends the connection of a device that exceeds a limit; version 5 gets the limit as reason string.
     pub(super) fn refuse(&mut self, shared: &MqttShared, refused: &MessageRefusal) -> PacketFlow {
         shared.metrics.count_limited(self.device().id, refused);
         let code = ReasonCode::ImplementationSpecificError;
@@ -362,7 +362,8 @@ impl PacketHandler {
         }
     }
 
-    /// Version 5 can say that the payload is wrong and go on; version 3 can only end, unless the profile says otherwise.
+    /// Refuses an invalid message. Version 5 gets a code and goes on; version 3 can only be disconnected, unless the
+    /// profile says otherwise.
     pub(super) fn reject_invalid(&mut self, shared: &MqttShared, publish: &PublishPacket<'_>) -> PacketFlow {
         shared.metrics.rejected.increment(1);
         let goes_on = self.session.version().is_v5() || self.settings.ack_on_validation_error;
@@ -373,11 +374,11 @@ impl PacketHandler {
         PacketFlow::Stop(ReadOutcome::End(Some(ReasonCode::PayloadFormatInvalid)))
     }
 
-    /// Answers a publish of quality of service 1 or 2. What is taken, is taken when this answer is written: of a message of
-    /// quality of service 2 nothing is left to do but to let go of its identifier.
+    /// Acknowledges a publish of QoS 1 or 2. The message is settled with this packet: for QoS 2, only the identifier is
+    /// left to be released.
     pub(super) fn acknowledge(&mut self, publish: &PublishPacket<'_>, code: ReasonCode) {
         let Some(id) = publish.packet_id else { return };
-        // The codes used here all belong to PUBACK and PUBREC, so that they can be written.
+        // All codes used here are valid in PUBACK and PUBREC, so encoding succeeds.
         let written = match publish.qos {
             QoS::ExactlyOnce => self.session.pubrec(id, code, &mut self.out),
             QoS::AtMostOnce | QoS::AtLeastOnce => self.session.puback(id, code, &mut self.out),
@@ -421,7 +422,7 @@ impl PacketHandler {
         }
     }
 
-    /// Publishes the answer to a question, or does what else cannot be done at once. Returns how to go on.
+    /// Answers a deferred request, or does other asynchronous work. Returns the next step.
     pub(super) async fn answer(
         &mut self,
         shared: &MqttShared,
@@ -462,7 +463,7 @@ impl PacketHandler {
         ReadOutcome::Continue
     }
 
-    /// Lets customers claim the device. It is not told whether they can, which is none of its business.
+    /// Opens the device for claiming. The device is not told whether it can be claimed, as that does not concern it.
     async fn open_claim(&self, shared: &MqttShared, claim: json::ClaimPayload) {
         let claims = &shared.services.onboarding.claims;
         let subject = self.device().subject;
@@ -482,8 +483,8 @@ fn is_digits(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What the SDKs of this API ask for after connecting: how much they may send, and where they are gateways, how much may
-/// come from behind them.
+/// The limits that the SDKs of this API ask for after connecting: those of the device and, for a gateway, those of the
+/// devices behind it.
 fn session_limits(shared: &MqttShared, settings: &DeviceSettings, role: DeviceRole) -> String {
     let mut out = format!(
         "{{\"maxPayloadSize\":{},\"maxInflightMessages\":100,\"rateLimits\":",

@@ -1,12 +1,12 @@
-//! The memory that packets take of which only a part has arrived, over all connections.
+//! The memory for partially received packets, over all connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What every connection may hold besides the budget.
+/// Buffer size that every connection may hold outside the budget, bytes.
 const FREE: usize = 4 << 10;
 
-/// A budget of bytes.
+/// A budget of bytes, shared by all connections.
 #[derive(Debug)]
 pub(super) struct PartialBudget {
     used: AtomicUsize,
@@ -21,7 +21,7 @@ impl PartialBudget {
         })
     }
 
-    /// A share that holds nothing yet.
+    /// Returns a reservation that holds nothing yet.
     pub(super) fn share(self: &Arc<Self>) -> BufferReservation {
         BufferReservation {
             budget: self.clone(),
@@ -30,7 +30,7 @@ impl PartialBudget {
     }
 }
 
-/// What one connection has taken of the budget; given back when dropped.
+/// The share of one connection in the budget; given back when dropped.
 #[derive(Debug)]
 pub(super) struct BufferReservation {
     budget: Arc<PartialBudget>,
@@ -38,7 +38,8 @@ pub(super) struct BufferReservation {
 }
 
 impl BufferReservation {
-    /// Holds enough for a buffer of that capacity. Returns whether the budget had it; if not, the share stays as it was.
+    /// Resizes the reservation for a buffer of that capacity. Returns whether the budget had room; if not, the
+    /// reservation stays as it was.
     pub(super) fn resize(&mut self, capacity: usize) -> bool {
         let wanted = if capacity <= FREE { 0 } else { capacity };
         if wanted == self.held {

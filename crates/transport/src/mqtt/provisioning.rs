@@ -1,4 +1,4 @@
-//! Connections of devices that are nobody yet: they ask for their credentials, and nothing else.
+//! Connections of provisioning clients: not yet devices, they can only ask for credentials.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,29 +20,29 @@ use crate::payload::ProvisionPayload;
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
-/// User name, or client id, of such a connection.
+/// User name or client id of such a connection.
 pub(super) const NAME: &str = "provision";
 const REQUEST: &str = "/provision/request";
 const RESPONSE: &str = "/provision/response";
-/// How long such a connection may stay without asking, and after it was answered.
+/// Longest time of such a connection without a request, from its start or from the last answer.
 const PROVISIONING_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A connection that was let in to ask.
+/// A connection that was accepted for provisioning.
 pub(super) struct ProvisioningClient {
     pub(super) session: ServerSession<InFlightRpc>,
-    /// What is to be written.
+    /// Output to write.
     pub(super) out: Vec<u8>,
-    /// What has come and was not looked at yet.
+    /// Input that was not handled yet.
     pub(super) input: Vec<u8>,
-    /// Where it comes from.
+    /// The address of the client.
     pub(super) address: IpAddr,
 }
 
-/// What a packet asks for.
+/// The outcome of one packet.
 enum ProvisioningStep {
     Nothing,
     Credentials(CredentialsRequest),
-    /// The end, with what version 5 is told.
+    /// The connection ends, with a reason code for version 5.
     End(Option<ReasonCode>),
 }
 
@@ -53,7 +53,7 @@ struct CredentialsRequest {
     packet_id: Option<PacketId>,
 }
 
-/// Whether answers are subscribed to, and how they are sent.
+/// Whether the client has subscribed to responses, and their QoS.
 struct ResponseSubscription {
     is_there: bool,
     qos: QoS,
@@ -93,7 +93,7 @@ pub(super) async fn serve<S: MqttStream>(
 }
 
 impl ProvisioningClient {
-    /// Goes on until the next request is answered. Returns whether the connection stays.
+    /// Reads packets until the next request is answered. Returns whether the connection stays open.
     async fn serve_request<S: MqttStream>(
         &mut self,
         stream: &mut S,
@@ -130,7 +130,7 @@ impl ProvisioningClient {
         Ok(())
     }
 
-    /// Looks at the next packet, if a whole one is there.
+    /// Handles the next packet, if a whole one has arrived.
     fn next(
         &mut self,
         shared: &MqttShared,
@@ -209,14 +209,14 @@ impl ProvisioningClient {
 
     fn acknowledge(&mut self, asking: &CredentialsRequest, code: ReasonCode) {
         let Some(id) = asking.packet_id else { return };
-        // The codes used here belong to both answers.
+        // All codes used here are valid in PUBACK and PUBREC.
         let _ = match asking.qos {
             QoS::ExactlyOnce => self.session.pubrec(id, code, &mut self.out),
             QoS::AtMostOnce | QoS::AtLeastOnce => self.session.puback(id, code, &mut self.out),
         };
     }
 
-    /// Answers a request. Returns whether the connection stays.
+    /// Answers a request. Returns whether the connection stays open.
     async fn answer(&mut self, shared: &MqttShared, asking: &CredentialsRequest, qos: QoS) -> bool {
         if !shared.services.guard.try_admit(self.address) {
             self.session.disconnect_with_reason(
@@ -227,7 +227,7 @@ impl ProvisioningClient {
             return false;
         }
         let Ok(asked) = ProvisionPayload::parse(&asking.payload) else {
-            // Version 5 can say what is wrong and go on; version 3 can only end.
+            // Version 5 gets a code and goes on; version 3 can only be disconnected.
             let goes_on = self.session.version().is_v5() && asking.packet_id.is_some();
             if goes_on {
                 self.acknowledge(asking, ReasonCode::PayloadFormatInvalid);
@@ -240,7 +240,7 @@ impl ProvisioningClient {
         let provisioning = &shared.services.onboarding.provisioning;
         let answer = match provisioning.provision(&asked.request).await {
             Ok(provisioned) => {
-                // Whoever guesses keys and secrets is nobody's device.
+                // Wrong keys and secrets count against the address, as there is no device to blame.
                 if provisioned.status == ProvisionStatus::NotFound {
                     shared.services.guard.record_failure(self.address);
                 }

@@ -1,4 +1,4 @@
-//! Reading and writing of connections without a buffer of their own.
+//! Reads and writes of connections that have no buffer of their own.
 
 use std::cell::RefCell;
 use std::io;
@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 use fieldline_model::record::RecordBatch;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What one read takes at most.
+/// Most bytes of one read.
 const READ_BYTES: usize = 64 << 10;
 
-/// A batch that has grown beyond this by one large message gives the memory back.
+/// A batch that one large message has grown beyond this size gives the memory back, bytes.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// A connection, with or without TLS.
@@ -19,7 +19,7 @@ pub(super) trait MqttStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> MqttStream for T {}
 
-/// What all connections of a thread share while they handle one read.
+/// Buffers shared by all connections of a thread, each for the time of one read.
 struct ThreadBuffers {
     input: Box<[u8]>,
     batch: RecordBatch,
@@ -30,7 +30,7 @@ thread_local! {
         RefCell::new(ThreadBuffers { input: vec![0; READ_BYTES].into_boxed_slice(), batch: RecordBatch::new() });
 }
 
-/// Reads once and hands what came, with an empty batch, to `handle`. An end of the stream is an empty read.
+/// Reads once and passes the input, with an empty batch, to `handle`. At the end of the stream the input is empty.
 pub(super) fn poll_read<S: MqttStream, T>(
     stream: &mut S,
     context: &mut Context<'_>,
@@ -46,7 +46,7 @@ pub(super) fn poll_read<S: MqttStream, T>(
     })
 }
 
-/// Lends the batch of the thread, empty.
+/// Lends the thread's batch, emptied.
 pub(super) fn with_batch<T>(handle: impl FnOnce(&mut RecordBatch) -> T) -> T {
     SCRATCH.with_borrow_mut(|scratch| {
         scratch.batch.clear();
@@ -54,7 +54,7 @@ pub(super) fn with_batch<T>(handle: impl FnOnce(&mut RecordBatch) -> T) -> T {
     })
 }
 
-/// Writes all bytes and sees them on their way; `written` counts them from one call to the next.
+/// Writes all bytes and flushes them; `written` keeps the count between calls.
 pub(super) fn poll_write_all<S: MqttStream>(
     stream: &mut S,
     context: &mut Context<'_>,
@@ -64,10 +64,10 @@ pub(super) fn poll_write_all<S: MqttStream>(
     while let Some(rest) = bytes.get(*written as usize..).filter(|rest| !rest.is_empty()) {
         match ready!(Pin::new(&mut *stream).poll_write(context, rest))? {
             0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            // What one read leads to is far below 4 GiB.
+            // The output of one read is far below 4 GiB.
             count => *written += count as u32,
         }
     }
-    // With TLS, what was written may still wait here.
+    // With TLS, written bytes may still be in its buffer.
     Pin::new(stream).poll_flush(context)
 }

@@ -15,42 +15,42 @@ const V1_RPC_REQUEST: &str = "v1/devices/me/rpc/request/";
 const V1_RPC_RESPONSE: &str = "v1/devices/me/rpc/response/";
 const GATEWAY: &str = "v1/gateway";
 
-/// What a device publishes on a topic.
+/// The kind of message that a topic stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeviceTopic<'t> {
     Telemetry(TopicFamily),
     Attributes(TopicFamily),
-    /// Asks for attributes, and is answered in this family.
+    /// An attribute request; the response is published in this family.
     AttributeRequest {
         family: TopicFamily,
         id: &'t str,
     },
-    /// Calls a procedure of the platform, and is answered in this family.
+    /// An RPC request to the platform; the response is published in this family.
     Call {
         family: TopicFamily,
         id: &'t str,
     },
-    /// Answers a call.
+    /// A response to an RPC.
     Answer {
         family: TopicFamily,
         id: &'t str,
     },
-    /// Asks for a chunk of its firmware or software.
+    /// A request for a chunk of firmware or software.
     Chunk {
         kind: OtaKind,
         id: &'t str,
         number: &'t str,
     },
-    /// Lets a customer claim it.
+    /// A request to open the device for claiming.
     Claim,
-    /// Speaks for other devices, on the topic behind `v1/gateway`.
+    /// A gateway message, with the part of the topic after `v1/gateway`.
     Gateway(&'t str),
     Unknown,
 }
 
-/// What a device means by publishing on a topic.
+/// Returns the kind of message that a device publishes on a topic.
 pub(super) fn parse_topic<'t>(name: &'t str, settings: &DeviceSettings) -> DeviceTopic<'t> {
-    // A telemetry filter may be wide enough to match attributes too.
+    // Attributes go first: a telemetry filter may be wide enough to match their topic too.
     if topic::matches(
         settings.attributes_topic.as_deref().unwrap_or(V1_ATTRIBUTES),
         name,
@@ -76,7 +76,7 @@ pub(super) fn parse_topic<'t>(name: &'t str, settings: &DeviceSettings) -> Devic
 }
 
 fn prefixed(name: &str) -> DeviceTopic<'_> {
-    // The longer prefix of a pair stands first.
+    // Of two prefixes, one of which begins with the other, the longer goes first.
     for family in [
         TopicFamily::V1,
         TopicFamily::V2Json,
@@ -110,7 +110,7 @@ fn prefixed(name: &str) -> DeviceTopic<'_> {
     }
 }
 
-/// The filters a device may subscribe to; they are compared as texts, and no other is granted.
+/// The filters a device may subscribe to. They are compared as text, and no other filter is granted.
 const FILTERS: [&str; 23] = [
     V1_ATTRIBUTES,
     "v1/devices/me/attributes/response/+",
@@ -137,16 +137,16 @@ const FILTERS: [&str; 23] = [
     "v2/sw/error",
 ];
 
-/// Number of the filter of its own that a profile has for changes of shared attributes.
+/// Code of the profile's own filter for updates of shared attributes.
 const CUSTOM_ATTRIBUTES: u8 = FILTERS.len() as u8;
 
-/// Number of a filter a device may subscribe to; a session keeps it in place of the text.
+/// Returns the code of a filter that a device may subscribe to; a session stores the code instead of the text.
 pub(super) fn filter_code(filter: &str, settings: &DeviceSettings) -> Option<u8> {
     let known = FILTERS
         .iter()
         .position(|known| *known == filter)
         .and_then(|at| u8::try_from(at).ok());
-    // What a device subscribes to is compared with the profile's filter as a topic is, wildcards included.
+    // The filter is matched against the profile's filter as if it were a topic, wildcards included.
     let custom = || {
         let own = settings.attributes_subscription.as_deref()?;
         topic::matches(own, filter).then_some(CUSTOM_ATTRIBUTES)
@@ -154,7 +154,7 @@ pub(super) fn filter_code(filter: &str, settings: &DeviceSettings) -> Option<u8>
     known.or_else(custom)
 }
 
-/// The families that topics come in, which differ in how short they are and in the format of payloads.
+/// The families of topics, which differ in length and in the format of payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum TopicFamily {
     #[default]
@@ -165,7 +165,7 @@ pub(super) enum TopicFamily {
 }
 
 impl TopicFamily {
-    /// Topic of changes of shared attributes.
+    /// Topic of updates of shared attributes.
     pub(super) const fn attributes(self) -> &'static str {
         match self {
             Self::V1 => V1_ATTRIBUTES,
@@ -175,7 +175,7 @@ impl TopicFamily {
         }
     }
 
-    /// Topic on which the device asks for attributes, without the number.
+    /// Topic of attribute requests, without the number.
     pub(super) const fn attribute_requests(self) -> &'static str {
         match self {
             Self::V1 => V1_ATTRIBUTES_REQUEST,
@@ -185,7 +185,7 @@ impl TopicFamily {
         }
     }
 
-    /// Topic of the answers to that, without the number.
+    /// Topic of attribute responses, without the number.
     pub(super) const fn attribute_answers(self) -> &'static str {
         match self {
             Self::V1 => V1_ATTRIBUTES_RESPONSE,
@@ -195,7 +195,7 @@ impl TopicFamily {
         }
     }
 
-    /// How what the device publishes in this family is written.
+    /// Payload format of messages from the device in this family.
     pub(super) fn uplink_format(self, settings: &DeviceSettings) -> PayloadFormat<'_> {
         let payloads = settings.mqtt_payloads.as_deref();
         match self {
@@ -205,7 +205,7 @@ impl TopicFamily {
         }
     }
 
-    /// How what goes to the device in this family is written.
+    /// Payload format of messages to the device in this family.
     pub(super) fn downlink_format(self, settings: &DeviceSettings) -> PayloadFormat<'_> {
         let payloads = settings.mqtt_payloads.as_deref();
         match self {
@@ -216,7 +216,7 @@ impl TopicFamily {
         }
     }
 
-    /// Topic of calls to the device, without the number.
+    /// Topic of RPC requests to the device, without the number.
     pub(super) const fn calls(self) -> &'static str {
         match self {
             Self::V1 => V1_RPC_REQUEST,
@@ -226,7 +226,7 @@ impl TopicFamily {
         }
     }
 
-    /// Topic of answers to what the device has called, without the number.
+    /// Topic of responses to the device's RPC requests, without the number.
     pub(super) const fn answers(self) -> &'static str {
         match self {
             Self::V1 => V1_RPC_RESPONSE,
@@ -237,7 +237,7 @@ impl TopicFamily {
     }
 }
 
-/// What a filter makes the session want, and the family in which it comes.
+/// The subscription that a filter stands for, and the family of its messages.
 fn stream(filter: u8) -> Option<(Subscriptions, TopicFamily)> {
     Some(match FILTERS.get(usize::from(filter)).copied() {
         Some(V1_ATTRIBUTES) | None => (Subscriptions::ATTRIBUTES, TopicFamily::V1),
@@ -252,24 +252,24 @@ fn stream(filter: u8) -> Option<(Subscriptions, TopicFamily)> {
     })
 }
 
-/// The filters a device has subscribed to, one bit for each number, with the granted quality of service.
+/// The filters a device has subscribed to, one bit per code, with the granted QoS.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GrantedFilters {
     filters: u32,
     at_least_once: u32,
-    /// In which changes of shared attributes come.
+    /// Family of updates of shared attributes.
     pub(super) attributes: TopicFamily,
-    /// In which calls come.
+    /// Family of RPC requests to the device.
     pub(super) calls: TopicFamily,
-    /// In which the device made its last call.
+    /// Family of the device's last RPC request.
     pub(super) answers: TopicFamily,
 }
 
-// One more for the profile's own.
+// Leaves one bit for the profile's own filter.
 const _: () = assert!(FILTERS.len() < u32::BITS as usize);
 
 impl GrantedFilters {
-    /// Grants the filter of that number, and returns the quality of service.
+    /// Grants the filter with that code, and returns the granted QoS.
     pub(super) fn grant(&mut self, filter: u8, wanted: QoS) -> QoS {
         self.revoke(filter);
         self.filters |= 1 << filter;
@@ -285,7 +285,7 @@ impl GrantedFilters {
         QoS::AtLeastOnce
     }
 
-    /// Takes a filter back. Returns whether it was granted.
+    /// Revokes a filter. Returns whether it was granted.
     pub(super) fn revoke(&mut self, filter: u8) -> bool {
         let was_granted = self.filters & 1 << filter != 0;
         self.filters &= !(1 << filter);
@@ -293,16 +293,16 @@ impl GrantedFilters {
         was_granted
     }
 
-    /// Whether a filter of this stream is granted.
+    /// Whether a filter for this subscription is granted.
     pub(super) fn wants(&self, wants: Subscriptions) -> bool {
         (0..=CUSTOM_ATTRIBUTES)
             .filter(|filter| self.filters & 1 << filter != 0)
             .any(|filter| stream(filter).is_some_and(|(wanted, _)| wanted == wants))
     }
 
-    /// The quality of service of changes of shared attributes.
+    /// The QoS of updates of shared attributes.
     pub(super) fn attributes_qos(&self) -> QoS {
-        // Those who have subscribed by their profile's filter get them on the topic that they know from elsewhere.
+        // A device that subscribed by its profile's filter gets updates on the standard topic.
         let custom = self.filters & 1 << CUSTOM_ATTRIBUTES != 0;
         let at_most_once = custom && self.at_least_once & 1 << CUSTOM_ATTRIBUTES == 0;
         self.qos_of(self.attributes.attributes())
@@ -312,7 +312,7 @@ impl GrantedFilters {
             })
     }
 
-    /// The quality of service that messages on a topic were granted, if a filter matches it.
+    /// The QoS granted for messages on a topic, if a filter matches it.
     pub(super) fn qos_of(&self, name: &str) -> Option<QoS> {
         let mut matching = (0..)
             .zip(FILTERS)

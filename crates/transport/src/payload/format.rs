@@ -1,5 +1,5 @@
-//! How the payloads of a device are written: JSON, or Protobuf by the schemas of its profile. Knows no transport: payloads
-//! go in and records, requests and answers come out, and the other way round.
+//! The payload formats of a device: JSON, or Protobuf by the schemas of its profile. Independent of the transport:
+//! converts payloads to records, requests and answers, and back.
 
 use fieldline_devices::directory::{DeviceHandle, DeviceSettings};
 use fieldline_devices::downlink::{AttributeUpdate, ToDeviceRpc};
@@ -29,18 +29,18 @@ pub(crate) enum PayloadError {
     NoSchema,
 }
 
-/// How a payload is written.
+/// The format of a payload.
 #[derive(Clone, Copy)]
 pub(crate) enum PayloadFormat<'p> {
     Json,
-    /// By these schemas; without them, messages that the platform defines are still understood.
+    /// Protobuf by these schemas; without schemas, only messages that the platform defines can be read.
     Protobuf(Option<&'p PayloadSchemas>),
-    /// Protobuf, and what is none is JSON.
+    /// Protobuf; a payload that is not valid Protobuf is read as JSON.
     Either(&'p PayloadSchemas),
 }
 
 impl<'p> PayloadFormat<'p> {
-    /// What a device may send where it is not told which format to use.
+    /// The format a device sends, unless the request itself names one.
     pub(crate) fn uplink(payloads: Option<&'p PayloadSchemas>) -> Self {
         match payloads {
             None => Self::Json,
@@ -49,7 +49,7 @@ impl<'p> PayloadFormat<'p> {
         }
     }
 
-    /// What a device is sent where it has not said which format it wants.
+    /// The format a device receives, unless it has asked for one.
     pub(crate) fn downlink(payloads: Option<&'p PayloadSchemas>) -> Self {
         match payloads {
             None => Self::Json,
@@ -57,7 +57,7 @@ impl<'p> PayloadFormat<'p> {
         }
     }
 
-    /// What a device sends and is sent over CoAP: what is no message of the schemas is not taken for JSON there.
+    /// The format in both directions over CoAP, where a payload that does not match the schemas is never read as JSON.
     pub(crate) fn over_coap(settings: &'p DeviceSettings) -> Self {
         Self::downlink(settings.coap_payloads.as_deref())
     }
@@ -79,7 +79,7 @@ impl<'p> PayloadFormat<'p> {
         }
     }
 
-    /// Adds a telemetry message to the batch. A message that carries no point adds nothing.
+    /// Adds a telemetry message to the batch. A message without data points adds nothing.
     pub(crate) fn telemetry(
         self,
         services: &TransportServices,
@@ -101,7 +101,7 @@ impl<'p> PayloadFormat<'p> {
         })
     }
 
-    /// Adds a message with client attributes to the batch. A message that carries no attribute adds nothing.
+    /// Adds a message with client attributes to the batch. A message without attributes adds nothing.
     pub(crate) fn attributes(
         self,
         services: &TransportServices,
@@ -122,7 +122,7 @@ impl<'p> PayloadFormat<'p> {
         })
     }
 
-    /// Reads which attributes a device asks for.
+    /// Reads an attribute request of a device.
     pub(crate) fn attribute_request(self, payload: &[u8]) -> Result<DeviceAttributeRequest, PayloadError> {
         let protobuf = |(): &mut (), _: Option<&PayloadSchemas>| {
             let request: AttributesRequest = api::read(payload)?;
@@ -138,7 +138,7 @@ impl<'p> PayloadFormat<'p> {
         self.read(&mut (), protobuf, |()| DeviceAttributeRequest::parse(payload))
     }
 
-    /// Reads a call that a device makes.
+    /// Reads an RPC request of a device.
     pub(crate) fn call(self, payload: &[u8]) -> Result<json::ClientRpcRequest, PayloadError> {
         let protobuf = |(): &mut (), _: Option<&PayloadSchemas>| {
             let call: RpcRequestProto = api::read(payload)?;
@@ -153,7 +153,7 @@ impl<'p> PayloadFormat<'p> {
         self.read(&mut (), protobuf, |()| json::client_rpc(payload))
     }
 
-    /// Reads what a device answers to a call: text.
+    /// Reads a device's response to an RPC, as text.
     pub(crate) fn answer(self, payload: &[u8]) -> Result<String, PayloadError> {
         let protobuf = |(): &mut (), payloads: Option<&PayloadSchemas>| {
             let schema = &payloads.ok_or(PayloadError::NoSchema)?.answer;
@@ -164,7 +164,7 @@ impl<'p> PayloadFormat<'p> {
         })
     }
 
-    /// Reads how a device lets itself be claimed.
+    /// Reads a claim request of a device.
     pub(crate) fn claim(self, payload: &[u8]) -> Result<json::ClaimPayload, PayloadError> {
         let protobuf = |(): &mut (), _: Option<&PayloadSchemas>| {
             let claim: ClaimDevice = api::read(payload)?;
@@ -176,7 +176,7 @@ impl<'p> PayloadFormat<'p> {
         self.read(&mut (), protobuf, |()| json::claim(payload))
     }
 
-    /// Writes a change of shared attributes.
+    /// Encodes an update of shared attributes.
     pub(crate) fn update(self, update: &AttributeUpdate, now_ms: i64) -> Vec<u8> {
         match self {
             Self::Json => update.to_json().into_bytes(),
@@ -184,7 +184,7 @@ impl<'p> PayloadFormat<'p> {
         }
     }
 
-    /// Writes the shared attributes of a device that begins to observe them.
+    /// Encodes the shared attributes of a device that begins to observe them.
     pub(crate) fn shared(self, shared: &[Attribute]) -> Vec<u8> {
         match self {
             Self::Json => {
@@ -202,7 +202,7 @@ impl<'p> PayloadFormat<'p> {
         }
     }
 
-    /// Writes the attributes that a device has asked for.
+    /// Encodes the response to an attribute request.
     pub(crate) fn found(
         self,
         number: i32,
@@ -219,10 +219,10 @@ impl<'p> PayloadFormat<'p> {
         }
     }
 
-    /// Writes a call to the device.
+    /// Encodes an RPC request to the device.
     ///
     /// # Errors
-    /// It does not fit the schema of the profile.
+    /// The request does not fit the schema of the profile.
     pub(crate) fn device_call(self, call: &ToDeviceRpc) -> Result<Vec<u8>, PayloadError> {
         let payloads = match self {
             Self::Json => return Ok(call.to_json().into_bytes()),
@@ -234,10 +234,10 @@ impl<'p> PayloadFormat<'p> {
             .encode_rpc(&call.method, call.number, &call.params)?)
     }
 
-    /// The same where nothing but the body says which call it is.
+    /// Like [`Self::device_call`], for transports where only the body carries the number of the request.
     ///
     /// # Errors
-    /// It does not fit the schema of the profile.
+    /// The request does not fit the schema of the profile.
     pub(crate) fn numbered_call(self, call: &ToDeviceRpc) -> Result<Vec<u8>, PayloadError> {
         match self {
             Self::Json => Ok(call.to_numbered_json().into_bytes()),
@@ -246,7 +246,7 @@ impl<'p> PayloadFormat<'p> {
         }
     }
 
-    /// Writes the answer to a call that the device has made.
+    /// Encodes the response to an RPC request of the device.
     pub(crate) fn platform_answer(self, number: i32, body: &str) -> Vec<u8> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -269,12 +269,12 @@ impl<'p> PayloadFormat<'p> {
     }
 }
 
-/// A change of shared attributes as a message.
+/// Builds the message for an update of shared attributes.
 pub(crate) fn notification(update: &AttributeUpdate, now_ms: i64) -> AttributeUpdateNotificationMsg {
     let (mut shared_updated, mut shared_deleted) = (Vec::new(), Vec::new());
     match update {
         AttributeUpdate::Saved(values) => {
-            // They were packed by this program: what cannot be read back ends them.
+            // This program packed the values; if one cannot be read back, the rest is left out.
             let values = kv::unpack(values).map_while(Result::ok);
             shared_updated.extend(values.map(|(key, value)| TsKvProto {
                 ts: now_ms,
@@ -289,7 +289,7 @@ pub(crate) fn notification(update: &AttributeUpdate, now_ms: i64) -> AttributeUp
     }
 }
 
-/// Attributes that were asked for, so many of them by name, as a message.
+/// Builds the response to an attribute request that named `names` attributes.
 pub(crate) fn response(
     number: i32,
     names: usize,
@@ -304,7 +304,7 @@ pub(crate) fn response(
     }
 }
 
-/// Parameters that come as text: JSON, or plain text, which is a text then.
+/// Returns RPC parameters as JSON: valid JSON in compact form, any other text as a JSON string, and `{}` for none.
 fn as_json(params: String) -> String {
     if params.trim().is_empty() {
         return "{}".to_owned();

@@ -1,4 +1,4 @@
-//! How devices ask for their credentials, as JSON or as a message, and are answered in the same way.
+//! Provisioning requests, as JSON or as a Protobuf message. The response has the format of the request.
 
 use fieldline_entities::services::{ProvisionRequest, ProvisionResponse, ProvisionStatus};
 use fieldline_model::entity::CredentialsType;
@@ -10,14 +10,14 @@ use prost::Message as _;
 
 use super::{PayloadError, PayloadFormat};
 
-/// A request, and whether it is a message.
+/// A provisioning request, and whether it came as a Protobuf message.
 pub(crate) struct ProvisionPayload {
     pub(crate) request: ProvisionRequest,
     is_protobuf: bool,
 }
 
 impl ProvisionPayload {
-    /// Reads a request: JSON, and what is none is a message.
+    /// Reads a request as JSON or, if it is not JSON, as a Protobuf message.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, PayloadError> {
         match super::provision_request(payload) {
             Ok(request) => Ok(Self {
@@ -31,7 +31,7 @@ impl ProvisionPayload {
         }
     }
 
-    /// How the request was written, as the answer is.
+    /// The format of the request, and so of the response.
     pub(crate) const fn format(&self) -> PayloadFormat<'static> {
         match self.is_protobuf {
             true => PayloadFormat::Protobuf(None),
@@ -39,7 +39,7 @@ impl ProvisionPayload {
         }
     }
 
-    /// Writes the answer.
+    /// Encodes the response.
     pub(crate) fn answer(&self, provisioned: &ProvisionResponse) -> Vec<u8> {
         if !self.is_protobuf {
             return serde_json::to_vec(provisioned).unwrap_or_default();
@@ -80,7 +80,7 @@ fn of_message(payload: &[u8]) -> Option<ProvisionRequest> {
         validate_device_x509_cert_request_msg: certificate,
         validate_basic_mqtt_cred_request_msg: basic,
     } = message.credentials_data_proto.unwrap_or_default();
-    // A field that was not set is empty.
+    // Proto3 decodes an unset string field as empty.
     let given = |text: String| Some(text).filter(|text| !text.is_empty());
     let basic = basic.unwrap_or_default();
     Some(ProvisionRequest {

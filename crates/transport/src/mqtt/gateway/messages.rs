@@ -1,4 +1,4 @@
-//! What gateways publish.
+//! The messages that gateways publish.
 
 use fieldline_core::ports::StoreResult;
 use fieldline_devices::directory::DeviceHandle;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{GatewayError, scope};
 use crate::{TransportServices, payload};
 
-/// What is said of one device.
+/// The payload of one device.
 pub(super) enum GatewayBody<M> {
     /// JSON text.
     Json(Box<RawValue>),
@@ -20,7 +20,7 @@ pub(super) enum GatewayBody<M> {
 
 /// A message of a gateway.
 pub(super) enum GatewayCommand {
-    /// A device is there, of that type.
+    /// A device is connected, with its type.
     Connect(String, Option<String>),
     Disconnect(String),
     Telemetry(Vec<(String, GatewayBody<PostTelemetryMsg>)>),
@@ -38,13 +38,13 @@ struct GatewayConnect {
     device_type: Option<String>,
 }
 
-/// Asks for attributes of a device.
+/// A request for attributes of a device.
 pub(super) struct GatewayAttributeRequest {
     pub(super) id: i32,
     pub(super) device: String,
-    /// Client attributes; otherwise shared ones.
+    /// Whether client attributes are requested; otherwise shared ones.
     pub(super) client: bool,
-    /// Their names; without any, all.
+    /// The requested keys; empty for all.
     pub(super) keys: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ enum AttributeNames {
     Some(Vec<String>),
 }
 
-/// What a device has answered to a call.
+/// A device's response to an RPC.
 pub(super) struct GatewayRpcAnswer {
     pub(super) device: String,
     pub(super) id: i32,
@@ -84,7 +84,7 @@ struct JsonRpcAnswer {
 }
 
 impl GatewayCommand {
-    /// Reads what was published on a topic, given behind `v1/gateway`.
+    /// Parses a message by its topic, given without `v1/gateway`.
     pub(super) fn parse(topic: &str, payload: &[u8]) -> Result<Self, GatewayError> {
         Ok(match topic {
             "/connect" => {
@@ -135,15 +135,15 @@ fn read<T: serde::de::DeserializeOwned>(payload: &[u8]) -> Result<T, GatewayErro
     Ok(json::read(payload, "expected `device`, and what belongs to it")?)
 }
 
-/// What is said of devices, each in a value that begins with this. What is of another kind is left out, as servers of this API
-/// do, but something has to be left.
+/// Reads the entries by device whose value begins with `first`. Other entries are dropped, as servers of this API do,
+/// but at least one must remain.
 fn entries(payload: &[u8], first: char) -> Result<Vec<(String, Box<RawValue>)>, GatewayError> {
     let mut devices = json::entries(payload)?;
     devices.retain(|(_, body)| body.get().starts_with(first));
     some(devices)
 }
 
-/// What is said of devices: of one at least, and each has a name.
+/// Checks that there is at least one device, and that each has a name.
 pub(super) fn some<T>(
     entries: impl IntoIterator<Item = (String, T)>,
 ) -> Result<Vec<(String, T)>, GatewayError> {
@@ -176,7 +176,7 @@ impl From<JsonAttributeRequest> for GatewayAttributeRequest {
 }
 
 impl GatewayAttributeRequest {
-    /// Reads what is asked for.
+    /// Reads the requested attributes from the store.
     pub(super) async fn find(
         &mut self,
         services: &TransportServices,
@@ -190,7 +190,8 @@ impl GatewayAttributeRequest {
             .await
     }
 
-    /// `{"id", "device", "value"}` where one attribute was asked for, else with `values`; with neither where there is none.
+    /// Returns `{"id", "device", "value"}` if one attribute was requested, else `values` in place of `value`; neither
+    /// if nothing was found.
     pub(super) fn json_answer(&self, found: &[Attribute]) -> String {
         let mut out = format!("{{\"id\":{},\"device\":", self.id);
         json::write_string(&self.device, &mut out);
@@ -209,7 +210,7 @@ impl GatewayAttributeRequest {
         out
     }
 
-    /// The same as a message.
+    /// Returns the response as a Protobuf message.
     pub(super) fn message(&self, found: &[Attribute]) -> GatewayAttributeResponseMsg {
         let (client, shared): (&[_], &[_]) = if self.client { (found, &[]) } else { (&[], found) };
         GatewayAttributeResponseMsg {

@@ -1,5 +1,5 @@
-//! How long messages take on their way through gateways: what these say of their messages, gathered by connector and
-//! reported as telemetry of the gateway.
+//! Latency of messages through gateways, from the timestamps that gateways attach: collected by connector and reported
+//! as telemetry of the gateway.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,27 +22,27 @@ use crate::payload;
 
 static REPORT_GATE: LogGate = LogGate::new(2);
 
-/// Gateways of which something is gathered at a time; nothing is of others.
+/// Gateways with collected metrics at a time; those of further gateways are dropped.
 const MAX_GATEWAYS: usize = 10_000;
 /// Connectors of one gateway.
 const MAX_CONNECTORS: usize = 100;
 /// Longest name of a connector, bytes.
 const MAX_NAME: usize = 255;
-/// Name of the field of an element of telemetry that says where it comes from.
+/// Name of the field of a telemetry element that holds the metadata.
 const FIELD: &str = "metadata";
 
-/// What a gateway says of a message.
+/// Metadata that a gateway attaches to a message.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GatewayMetadata {
     connector: String,
-    /// When the gateway got it, milliseconds.
+    /// Time at which the gateway received the message, milliseconds.
     received_ts: i64,
-    /// When it sent it on, milliseconds.
+    /// Time at which the gateway published it, milliseconds.
     published_ts: i64,
 }
 
-/// Takes what a gateway says of the messages of a device out of them.
+/// Removes the gateway's metadata from the telemetry of a device, and collects it in `found`.
 pub(super) fn take_metadata(
     body: &mut Box<RawValue>,
     found: &mut Vec<GatewayMetadata>,
@@ -90,7 +90,7 @@ pub(super) fn take_metadata(
     Ok(())
 }
 
-/// What was gathered since the last report.
+/// The metrics collected since the last report.
 #[derive(Default)]
 pub(in crate::mqtt) struct GatewayMetrics(Mutex<FxHashMap<DeviceId, GatewayReport>>);
 
@@ -102,9 +102,9 @@ struct GatewayReport {
 #[derive(Default)]
 struct ConnectorMetrics {
     count: i64,
-    /// From the device to the gateway's sending it on.
+    /// From receipt by the gateway to its publish.
     gateway: GatewayLatency,
-    /// From there to this server.
+    /// From the gateway's publish to this server.
     transport: GatewayLatency,
 }
 
@@ -154,7 +154,7 @@ impl GatewayReport {
 }
 
 impl GatewayMetrics {
-    /// Adds what a gateway has said of messages that came now.
+    /// Adds the metadata of messages that arrived at `now_ms`.
     pub(super) fn add(&self, gateway: &Arc<DeviceHandle>, found: Vec<GatewayMetadata>, now_ms: i64) {
         if found.is_empty() {
             return;
@@ -167,7 +167,7 @@ impl GatewayMetrics {
             gateway: gateway.clone(),
             connectors: BTreeMap::new(),
         });
-        // A gateway whose device was changed meanwhile is reported as it is now.
+        // If the device was changed meanwhile, the report uses the new handle.
         gathered.gateway = gateway.clone();
         for metadata in found {
             let is_full = gathered.connectors.len() >= MAX_CONNECTORS;
@@ -184,7 +184,7 @@ impl GatewayMetrics {
         }
     }
 
-    /// Reports at intervals until told to stop.
+    /// Reports at intervals until it is stopped.
     pub(in crate::mqtt) async fn run(
         self: Arc<Self>,
         services: Arc<TransportServices>,

@@ -1,4 +1,4 @@
-//! What gateways publish whose profile says that payloads are Protobuf.
+//! Messages of gateways whose profile sets Protobuf payloads.
 
 use fieldline_model::json;
 use fieldline_protobuf::api::{
@@ -10,7 +10,7 @@ use super::GatewayError;
 use super::messages::{GatewayAttributeRequest, GatewayBody, GatewayCommand, GatewayRpcAnswer, named, some};
 
 impl GatewayCommand {
-    /// Reads what was published on a topic, given behind `v1/gateway`, as a message.
+    /// Parses a Protobuf message by its topic, given without `v1/gateway`.
     pub(super) fn parse_protobuf(topic: &str, payload: &[u8]) -> Result<Self, GatewayError> {
         Ok(match topic {
             "/connect" => {

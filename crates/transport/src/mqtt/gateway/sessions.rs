@@ -14,32 +14,32 @@ use super::GatewayError;
 use crate::mqtt::connection::MqttShared;
 use crate::mqtt::packet_handler::PacketHandler;
 
-/// Devices behind one gateway.
+/// Most devices behind one gateway.
 const MAX_DEVICES: usize = 50_000;
 
-/// What a connection knows of itself as a gateway.
+/// The gateway state of a connection.
 #[derive(Default)]
 pub(in crate::mqtt) struct GatewaySessions {
     /// The device, if it is a gateway.
     device: Option<Device>,
-    /// What it is has to be looked up again.
+    /// Whether `device` must be looked up again.
     is_stale: bool,
     sessions: FxHashMap<Arc<str>, SessionGuard>,
-    /// The name by which it speaks for a device that has a session.
+    /// The name by which the gateway knows a device that has a session.
     names: FxHashMap<DeviceId, Arc<str>>,
-    /// When those behind it were last said to be heard, seconds of the coarse clock.
+    /// Time of the last activity report for the devices behind it, seconds of the coarse clock.
     heard_s: Option<u32>,
 }
 
 impl GatewaySessions {
-    /// The device has changed, and perhaps whether it is a gateway.
+    /// Marks the state as stale after the device has changed, and with it perhaps whether it is a gateway.
     pub(in crate::mqtt) fn outdate(&mut self) {
         self.is_stale = true;
     }
 }
 
 impl PacketHandler {
-    /// Whether the device is a gateway, which is looked up when it first matters.
+    /// Whether the device is a gateway; looked up when first needed.
     pub(super) async fn is_gateway(&mut self, shared: &MqttShared) -> Result<bool, GatewayError> {
         let subject = self.device().subject;
         if self.cold.gateway().is_none_or(|gateway| gateway.is_stale) {
@@ -55,7 +55,8 @@ impl PacketHandler {
         Ok(gateway.is_some_and(|gateway| gateway.device.is_some()))
     }
 
-    /// The device of that name behind the gateway, with a session; one that is not there yet is created.
+    /// Returns the device of that name behind the gateway, with an open session; creates the device if it does not
+    /// exist.
     pub(super) async fn open_sub_device(
         &mut self,
         shared: &MqttShared,
@@ -104,7 +105,7 @@ impl PacketHandler {
             since_ms: services.clock.now_ms(),
             ..self.guard.origin()
         };
-        // It may have had another name so far, by which it would be told everything twice.
+        // The device may have a session under its former name, and would get every message twice.
         let former = gateway.names.insert(handle.id, name.clone());
         let former = former.filter(|former| *former != name);
         let guard = services.sessions.open_from(handle.clone(), session, origin);
@@ -123,8 +124,8 @@ impl PacketHandler {
         Ok(handle)
     }
 
-    /// Where the gateway says so, whoever is behind it was heard when it was. That is said once a second at most, however
-    /// much the gateway sends.
+    /// If the gateway's settings say so, reports activity for all devices behind it when the gateway itself is heard,
+    /// at most once a second.
     pub(in crate::mqtt) fn receive_from_sub_devices(&mut self, shared: &MqttShared) {
         let Some(gateway) = self.cold.gateway_mut() else {
             return;
@@ -140,7 +141,7 @@ impl PacketHandler {
         shared.services.activity.record_activities(&heard);
     }
 
-    /// Ends the session of one device behind the gateway that was told to end, unless another one has taken its place.
+    /// Ends the session of a device behind the gateway if it was closed, unless a new one has replaced it.
     pub(super) fn end_closed_sub_session(&mut self, shared: &MqttShared, name: &str) {
         let gateway = self.cold.gateway();
         let session = gateway.and_then(|gateway| gateway.sessions.get(name));
@@ -149,7 +150,7 @@ impl PacketHandler {
         }
     }
 
-    /// Ends the session of one device behind the gateway.
+    /// Ends the session of a device behind the gateway.
     pub(super) fn end_sub_session(&mut self, shared: &MqttShared, name: &str) {
         let Some(gateway) = self.cold.gateway_mut() else {
             return;
