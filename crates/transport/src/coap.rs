@@ -1,11 +1,11 @@
 //! The CoAP device API: `/api/v1/{token}/{feature}` over UDP, and `/api/v1/{feature}` over DTLS with a client certificate.
 //!
-//! A datagram goes up through the message layer (duplicates, acknowledgements: [`exchanges`]), is put together with others
-//! where it is a block of a larger body ([`blockwise`]), and is served by [`resources`], which work as those of HTTP
-//! do. An observation is a session of the device ([`observe`]), like a connection of MQTT.
+//! The message layer handles a datagram first (duplicates, acknowledgements: [`exchanges`]). If it carries a block of a
+//! larger body, [`blockwise`] reassembles the body. Then [`resources`] serves the request, in the same way as HTTP. An
+//! observation is a session of the device ([`observe`]), like an MQTT connection.
 //!
-//! What cannot be taken because the server has its hands full is not answered: the peer of a confirmable message sends it
-//! again by itself, ever more seldom. What was taken but cannot be stored is answered with 5.03 and when to try again.
+//! A request refused because the server is overloaded gets no answer; the peer of a confirmable message retransmits it,
+//! at growing intervals. A request that was accepted but cannot be stored is answered with 5.03 and a time to retry.
 
 mod admission;
 mod blockwise;
@@ -39,14 +39,14 @@ pub struct Options {
     pub listen: Option<SocketAddr>,
     /// Largest body of a request, in one datagram or in blocks; a larger one is refused with 4.13.
     pub max_payload: ByteSize,
-    /// Memory that bodies in blocks may take together, of requests that have not come whole and of responses that have not
-    /// been fetched whole; beyond it they are refused with 5.03.
+    /// Memory for all bodies in blocks: requests that have not arrived whole, and responses that were not fetched
+    /// whole. Beyond it they are refused with 5.03.
     pub block_memory: ByteSize,
-    /// Requests that are worked on at a time; further ones are left to the peer to repeat.
+    /// Most requests in progress at a time; further ones get no answer, so that the peer retransmits them.
     pub max_requests: usize,
-    /// A request that is not answered by then is acknowledged first, and answered when the answer is there.
+    /// A request that takes longer than this is acknowledged first, and answered in a separate response.
     pub acknowledge_after: HumanDuration,
-    /// An observer that was not heard for this long is asked whether it is still there, unless it saves power.
+    /// An observer that is silent for this long is pinged, unless it saves power.
     pub observer_silence: HumanDuration,
 }
 

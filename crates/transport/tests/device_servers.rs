@@ -1,4 +1,4 @@
-//! The device servers over real stores: the HTTP device API, and what MQTT does while the journal takes nothing.
+//! The device servers over real stores: the HTTP device API, and MQTT while the journal accepts nothing.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -138,7 +138,7 @@ async fn a_device_that_fills_its_share_of_the_memory_does_not_keep_others_from_p
 #[tokio::test]
 async fn a_body_that_takes_too_long_is_cut_off_even_if_it_keeps_coming() {
     let world = World::new(LIMITS).await;
-    // From here on the device is known: nothing but the body is waited for.
+    // This post makes the device known, so that the next one waits for its body only.
     assert_eq!(world.post(TELEMETRY, r#"{"a":1}"#).await, ok());
     tokio::time::pause();
     let drops = stream::unfold((), |()| async {
@@ -257,7 +257,7 @@ async fn a_tenant_that_has_used_up_its_messages_is_told_so() {
     assert_eq!(tenant.used(UsageKey::TransportDataPoints), 8);
 }
 
-/// The answer beyond a rate limit, which says whose it is.
+/// The answer to a message beyond a rate limit, which names the limit.
 fn too_often(limit: &str) -> (u16, String) {
     (429, format!("The rate limit of {limit} is exceeded!"))
 }
@@ -276,7 +276,7 @@ async fn messages_beyond_the_rate_limits_of_device_and_tenant_are_refused() {
     assert_eq!(world.post(TELEMETRY, r#"{"ts":2,"values":{"a":1}}"#).await, ok());
     let refused = world.post(TELEMETRY, r#"{"ts":3,"values":{"a":1}}"#).await;
     assert_eq!(refused, too_often("telemetry messages of the device (2:3600)"));
-    // What was refused has taken nothing of what the tenant has.
+    // The refused message took nothing of the tenant's limit.
     let four = r#"{"ts":4,"values":{"a":1,"b":2,"c":3,"d":4}}"#;
     assert_eq!(world.post(OF_SECOND, four).await, ok());
     assert_eq!(

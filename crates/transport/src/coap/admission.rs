@@ -1,4 +1,4 @@
-//! Who asks: devices are known by the certificate that they have shown, or by the token in the path.
+//! Authentication: a device is identified by the certificate that it has presented, or by the token in the path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::x509;
 
 static REFUSED_GATE: LogGate = LogGate::new(5);
 
-/// Whether the address of a request is that of who sent it. Without DTLS anybody could have wrong credentials come from the
-/// address of somebody else.
+/// Whether the request proves its source address. Without DTLS, anybody could send wrong credentials from a forged
+/// address.
 pub(super) const fn is_proven(request: &CoapRequest) -> bool {
     request.peer.session > 0
 }
 
-/// The device that asks: that of the certificate which it has shown, else that of the token.
+/// Returns the device of a request: by its certificate, otherwise by the token.
 pub(super) async fn identify(
     shared: &CoapShared,
     request: &CoapRequest,
@@ -82,38 +82,38 @@ async fn by_certificate(
     let Some(identity) = shared.identity(request.peer) else {
         return Ok(None);
     };
-    // Before anything is read: what changes while that goes on counts the next time.
+    // Read before the look-up: a change during the look-up counts the next time.
     let changes = shared.services.directory.changes();
     let look_up = || x509::by_certificate(&shared.services, &identity.chain);
     identity.owner.find(changes, look_up).await
 }
 
-/// It is more than the device may send.
+/// Counts a message that exceeds a limit of the device, and returns the refusal.
 pub(super) fn limited(shared: &CoapShared, device: &DeviceHandle, why: &Limited) -> CoapReply {
     shared.metrics.count_limited(device.id, why);
     CoapReply::refusal(CoapCode::INTERNAL_SERVER_ERROR, why.to_string())
 }
 
-/// How long a certificate that belongs to no device is not looked up again.
+/// How long a certificate without a device is not looked up again.
 const UNKNOWN_CERTIFICATE_TTL: Duration = Duration::from_secs(30);
 
-/// Whose certificate it is that a peer has shown.
+/// The device that owns a peer's certificate, looked up when needed.
 #[derive(Default)]
 pub(super) struct CertificateOwner(Mutex<CertificateLookup>);
 
-/// What is known of that.
+/// The result of the last look-up.
 #[derive(Default, Clone)]
 enum CertificateLookup {
     #[default]
     Nothing,
     Device(Arc<DeviceHandle>),
-    /// It was nobody's then, after so many changes of devices.
+    /// No device had it at that time, with the directory's change counter at this value.
     Nobody(Instant, u64),
 }
 
 impl CertificateOwner {
-    /// The device that it belongs to, after so many changes of devices. It is looked up where that is not known: a device that
-    /// is there is known until it is revoked, and that there is none for a while, unless something changes.
+    /// Returns the owner, given the directory's change counter. A known device counts until it is revoked; the result
+    /// that there is none counts for a while, unless the counter changes. Otherwise the owner is looked up.
     async fn find<F>(
         &self,
         changes: u64,

@@ -1,5 +1,5 @@
-//! Bodies that are larger than a datagram (RFC 7959): what has come of a request in blocks, and responses of which the peer
-//! has not asked for all blocks yet. Bounded by peer and altogether, in number, bytes and time.
+//! Bodies larger than a datagram (RFC 7959): partially received requests, and responses that the peer has not fetched
+//! whole. Bounded per peer and overall, in number, bytes and time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,34 +13,34 @@ use tokio::time::Instant;
 use super::counts::BoundedCounts;
 use super::exchanges::CoapPeer;
 
-/// How long the next block is waited for.
+/// How long the next block may take to arrive.
 const NEXT_BLOCK_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bodies of one peer at a time.
 const OF_PEER: usize = 4;
-/// What a body takes besides its bytes, about.
+/// Approximate memory of a body besides its bytes.
 const OVERHEAD: usize = 256;
-/// Places of bodies that are there no more, beyond as many as there are bodies.
+/// Stale entries of `order` that are tolerated, beyond one per body.
 const SLACK: usize = 64;
 
-/// Whose body it is, of which direction, and of what.
+/// Identifies a body by its peer, method and target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct BlockwiseKey {
     pub(super) peer: CoapPeer,
     pub(super) method: CoapCode,
-    /// Path and query, which tell bodies of one peer apart.
+    /// Path and query, which distinguish the bodies of one peer.
     pub(super) target: String,
 }
 
-/// What a block of a request has led to.
+/// The result of one block of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UploadProgress {
-    /// More are awaited.
+    /// More blocks are expected.
     Continues,
-    /// All are there.
+    /// All blocks have arrived.
     Whole(Vec<u8>),
 }
 
-/// A response that was kept.
+/// A stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BlockwiseResponse {
     pub(super) bytes: Bytes,
@@ -79,7 +79,7 @@ const UPLOAD: bool = true;
 const DOWNLOAD: bool = false;
 
 impl BlockwiseTransfers {
-    /// Bodies of at most `max_body` bytes from peers, and `memory` bytes together.
+    /// Creates a store for bodies of at most `max_body` bytes each from peers, and `memory` bytes overall.
     pub(super) fn new(max_body: usize, memory: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -88,15 +88,15 @@ impl BlockwiseTransfers {
         }
     }
 
-    /// The longest body that is taken, bytes.
+    /// Largest body that is accepted, bytes.
     pub(super) const fn max_body(&self) -> usize {
         self.max_body
     }
 
-    /// Takes a block of a request. `size` is what the peer says that all will have.
+    /// Adds a block of a request. `size` is the size of the whole body, if the peer has announced it.
     ///
     /// # Errors
-    /// The code to refuse it with; nothing is kept of the body then.
+    /// The code of the refusal; the body is dropped then.
     pub(super) fn upload(
         &self,
         key: &BlockwiseKey,
@@ -141,7 +141,7 @@ impl BlockwiseTransfers {
         if bytes.len() == block.offset() {
             bytes.extend_from_slice(payload);
         } else if bytes.len() != block.offset() + payload.len() {
-            // The block before once more, whose answer was lost, is nothing new.
+            // Equal lengths mean the previous block again, because its response was lost: it adds nothing.
             return Err(CoapCode::REQUEST_ENTITY_INCOMPLETE);
         }
         if !block.more() {
@@ -154,7 +154,7 @@ impl BlockwiseTransfers {
         }
     }
 
-    /// Keeps a response for the blocks that the peer will ask for. Where there is no room, it is not kept.
+    /// Stores a response for the blocks that the peer will ask for, if there is room.
     pub(super) fn store_response(&self, key: &BlockwiseKey, body: BlockwiseResponse, now: Instant) {
         let mut state = self.state.lock();
         state.forget_old(now);
@@ -163,7 +163,7 @@ impl BlockwiseTransfers {
         state.insert(key, BlockwiseContent::Download(body), self.memory, now);
     }
 
-    /// A response that was kept.
+    /// Returns a stored response.
     pub(super) fn response(&self, key: &BlockwiseKey, now: Instant) -> Option<BlockwiseResponse> {
         let mut state = self.state.lock();
         state.forget_old(now);
@@ -173,12 +173,12 @@ impl BlockwiseTransfers {
         }
     }
 
-    /// The peer has the last block of a response.
+    /// Drops a response after its last block was sent.
     pub(super) fn remove_response(&self, key: &BlockwiseKey) {
         self.state.lock().remove(&(key.clone(), DOWNLOAD));
     }
 
-    /// Forgets bodies whose next block has not come.
+    /// Drops bodies whose next block has not arrived in time.
     pub(super) fn tick(&self, now: Instant) {
         self.state.lock().forget_old(now);
     }
@@ -211,7 +211,7 @@ impl BlockwiseState {
             weight,
         };
         self.bodies.insert(key, body);
-        // Those that were replaced, as with every block, must not pile up behind one that is waited for.
+        // Every block replaces an entry: stale entries must not pile up behind one that still waits.
         if self.order.len() > 2 * self.bodies.len() + SLACK {
             let bodies = &self.bodies;
             self.order

@@ -1,10 +1,10 @@
-//! How many of something each of many has, within a bound.
+//! Counts by owner, within a bound.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Who has none takes no room.
+/// Counts by owner. An owner with a count of zero takes no memory.
 pub(super) struct BoundedCounts<K>(FxHashMap<K, usize>);
 
 impl<K> Default for BoundedCounts<K> {
@@ -14,12 +14,12 @@ impl<K> Default for BoundedCounts<K> {
 }
 
 impl<K: Eq + Hash> BoundedCounts<K> {
-    /// How many it has.
+    /// Returns the count of an owner.
     pub(super) fn of(&self, owner: &K) -> usize {
         self.0.get(owner).copied().unwrap_or(0)
     }
 
-    /// Gives one more, unless it has `most` already.
+    /// Increments the count of an owner, unless it is at `most` already.
     pub(super) fn try_increment(&mut self, owner: K, most: usize) -> bool {
         let fits = self.of(&owner) < most;
         if fits {
@@ -28,7 +28,7 @@ impl<K: Eq + Hash> BoundedCounts<K> {
         fits
     }
 
-    /// It has one less.
+    /// Decrements the count of an owner.
     pub(super) fn decrement(&mut self, owner: &K) {
         let Some(count) = self.0.get_mut(owner) else {
             return;
@@ -39,17 +39,17 @@ impl<K: Eq + Hash> BoundedCounts<K> {
         }
     }
 
-    /// Nobody has any.
+    /// Sets all counts to zero.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Those who have any.
+    /// The owners with a count above zero.
     pub(super) fn into_owners(self) -> impl Iterator<Item = K> {
         self.0.into_keys()
     }
 
-    /// Whether nobody has any.
+    /// Whether all counts are zero.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,9 +1,9 @@
-//! DTLS 1.2 under CoAP: sessions by address, their handshakes, and who is at the other end.
+//! DTLS 1.2 for CoAP: sessions by address, their handshakes, and the identity of the peer.
 //!
-//! Client certificates are asked for but not required, and any is let through whose key the peer has: which device it belongs
-//! to is decided by looking it up, as for MQTT. Each session is a state machine of its own, so that whatever goes wrong in one,
-//! a panic included, ends that one. An address proves that it receives what is sent to it (HelloVerifyRequest, RFC 6347 §4.2.1)
-//! before it is sent anything larger than what it has sent.
+//! Client certificates are requested but not required, and any certificate is accepted if the peer has its key; a
+//! look-up decides to which device it belongs, as with MQTT. Each session is a state machine of its own, so a failure,
+//! a panic included, ends only that session. A peer must prove that it receives datagrams at its address
+//! (HelloVerifyRequest, RFC 6347 §4.2.1) before it is sent anything larger than what it has sent.
 
 mod datagram_filter;
 mod sessions;
@@ -37,13 +37,13 @@ use super::admission::CertificateOwner;
 use super::exchanges::CoapPeer;
 use crate::metrics::ConnectionMetrics;
 
-/// Datagrams of a handshake in the clear that are taken of one peer, repetitions included.
+/// Most datagrams accepted from one peer during a handshake, repetitions included.
 const HANDSHAKE_DATAGRAMS: u32 = 64;
-/// Their bytes: what comes too early is kept by the library until it can be read.
+/// Most bytes of those datagrams: the library buffers records that arrive too early.
 const HANDSHAKE_BYTES: usize = 64 << 10;
-/// The same once the session is there, for repetitions of the last of them.
+/// Most handshake datagrams accepted after the handshake, for repetitions of its last messages.
 const REPEATED_DATAGRAMS: u32 = 16;
-/// A session that was silent for so long may make room for others.
+/// A session that was silent for this long may be evicted to make room for others.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Settings of CoAP over DTLS.
@@ -59,17 +59,17 @@ pub struct Options {
     /// File with the key of the certificate in PEM, PKCS#8: ECDSA on P-256 or P-384, or RSA.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_key: Option<PathBuf>,
-    /// Sessions at a time; a further one takes the place of one that has been silent for a minute, or is turned away, once its
-    /// handshake is done.
+    /// Most sessions at a time. When its handshake is done, a further one replaces a session that was silent for a
+    /// minute, or is refused if there is none.
     pub max_sessions: usize,
-    /// Sessions of one address at a time, handshakes included; further ones are turned away.
+    /// Most sessions of one address at a time, handshakes included; further ones are refused.
     pub max_sessions_per_address: usize,
-    /// Handshakes at a time, over all addresses, an eighth of them of one IP address; a further one ends the oldest whose address
-    /// has not proven itself.
+    /// Most handshakes at a time over all addresses, an eighth of them from one IP address; a further one ends the
+    /// oldest whose address has not proven itself.
     pub max_handshakes: usize,
-    /// A handshake that is not done by then is given up.
+    /// Time for a handshake; one that takes longer is given up.
     pub handshake_timeout: HumanDuration,
-    /// A session that was silent for this long is forgotten.
+    /// Longest silence of a session; then it is dropped.
     pub inactivity_timeout: HumanDuration,
 }
 
@@ -93,12 +93,12 @@ impl Default for Options {
 #[error("cannot use the certificate and key of `coaps`: {0}")]
 pub struct DtlsSetupError(String);
 
-/// Certificate and key, read and found to fit.
+/// Certificate and key, read and found to match.
 #[derive(Clone)]
 pub struct DtlsCredentials(Arc<HandshakeConfig>);
 
 impl DtlsCredentials {
-    /// Reads certificate and key of the options.
+    /// Reads the certificate and key of the options.
     ///
     /// # Errors
     /// A file cannot be read, or its content cannot be used.
@@ -141,7 +141,7 @@ impl DtlsCredentials {
         let suites = [
             CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256,
             CipherSuiteId::Tls_Ecdhe_Ecdsa_With_ChaCha20_Poly1305_Sha256,
-            // What RFC 7252 §9.1.3.3 wants of every device.
+            // Mandatory for every device by RFC 7252 §9.1.3.3.
             CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Ccm_8,
             CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Ccm,
             CipherSuiteId::Tls_Ecdhe_Rsa_With_Aes_128_Gcm_Sha256,
@@ -158,11 +158,11 @@ impl DtlsCredentials {
     }
 }
 
-/// Who is at the other end of a session.
+/// The identity of the peer of a session.
 pub(super) struct DtlsIdentity {
-    /// The certificates that it has shown, leaf first; none where it has none.
+    /// The certificates that the peer presented, leaf first; empty if it presented none.
     pub(super) chain: Vec<Vec<u8>>,
-    /// The device of the leaf.
+    /// The device that owns the leaf certificate.
     pub(super) owner: CertificateOwner,
 }
 
@@ -176,10 +176,10 @@ pub(super) struct DtlsServer {
     metrics: ConnectionMetrics,
 }
 
-/// What has come of a datagram.
+/// The outcome of one datagram.
 #[derive(Default)]
 pub(super) struct DatagramOutcome {
-    /// Messages, with whom they come from.
+    /// Decrypted messages, with their peers.
     pub(super) messages: Vec<(CoapPeer, BytesMut)>,
     /// Sessions that have ended.
     pub(super) ended: Vec<CoapPeer>,
@@ -201,7 +201,7 @@ impl DtlsServer {
         })
     }
 
-    /// Takes what has come from an address.
+    /// Handles a datagram from an address.
     pub(super) fn receive(&self, address: SocketAddr, datagram: &[u8]) -> DatagramOutcome {
         let mut received = DatagramOutcome::default();
         let Some(content) = datagram_filter::inspect(datagram) else {
@@ -264,7 +264,7 @@ impl DtlsServer {
         }
         let mut ended = Vec::new();
         if is_over && is_next {
-            // Nobody knows of it yet, even if it was done.
+            // The handshake is not registered as a session yet, even if it was completed.
             received.messages.clear();
             if let Some(mut link) = sessions.end_handshake(address) {
                 self.send_close_notify(address, &mut link);
@@ -288,7 +288,7 @@ impl DtlsServer {
         self.metrics.open.increment(1);
     }
 
-    /// These sessions, which were taken out, have ended. Returns whose they were.
+    /// Closes sessions that were removed already. Returns their peers.
     fn end(&self, ended: Vec<(SocketAddr, DtlsLink)>) -> Vec<CoapPeer> {
         let mut peers = Vec::new();
         for (address, mut link) in ended {
@@ -309,14 +309,14 @@ impl DtlsServer {
 
     fn flush(&self, address: SocketAddr, link: &mut DtlsLink) {
         while let Some(out) = link.guarded(Endpoint::poll_transmit).flatten() {
-            // To whoever has sent the cookie back that went to its address, and to nobody else.
+            // The server hello goes only to a peer that has returned the cookie sent to its address.
             link.is_proven |= datagram_filter::is_server_hello(&out.message);
-            // What the system does not take is lost, as any datagram may be.
+            // A datagram that the system refuses is lost, as any datagram may be.
             let _ = self.socket.try_send_to(&out.message, address);
         }
     }
 
-    /// Sends a message over a session. Returns whether there is that session.
+    /// Sends a message over a session. Returns whether the session exists and the message was written.
     pub(super) fn send(&self, peer: CoapPeer, message: &[u8]) -> bool {
         let mut sessions = self.sessions.lock();
         let Some(link) = sessions.session(peer).filter(|link| !link.is_broken) else {
@@ -331,12 +331,13 @@ impl DtlsServer {
         written.is_some_and(|written| written.is_ok())
     }
 
-    /// Who is at the other end of a session.
+    /// Returns the identity of the peer of a session.
     pub(super) fn identity(&self, peer: CoapPeer) -> Option<Arc<DtlsIdentity>> {
         self.sessions.lock().session(peer)?.identity.clone()
     }
 
-    /// Repeats what handshakes wait for, and gives up those that take too long. Returns sessions that have ended by themselves.
+    /// Retransmits messages of handshakes, and gives up handshakes that take too long. Returns sessions that have ended
+    /// by themselves.
     pub(super) fn tick(&self, now: tokio::time::Instant) -> Vec<CoapPeer> {
         let mut sessions = self.sessions.lock();
         for address in sessions.shaking() {
@@ -355,7 +356,7 @@ impl DtlsServer {
         self.end(broken)
     }
 
-    /// Forgets sessions that have been silent for too long; returns them.
+    /// Drops sessions that were silent for too long, and returns them.
     pub(super) fn forget_silent(&self, now: tokio::time::Instant) -> Vec<CoapPeer> {
         let mut sessions = self.sessions.lock();
         let mut ended = Vec::new();
@@ -373,7 +374,7 @@ impl DtlsServer {
     }
 }
 
-/// Whether a datagram may be given to the library: of handshakes it takes so much and no more.
+/// Whether the library may get a datagram: handshake datagrams are limited in number and bytes.
 fn try_consume_allowance(link: &mut DtlsLink, content: DatagramContent, length: usize) -> bool {
     let shakes_hands = link.identity.is_none();
     if shakes_hands || content != DatagramContent::Session {
@@ -391,7 +392,7 @@ fn try_consume_allowance(link: &mut DtlsLink, content: DatagramContent, length: 
     true
 }
 
-/// Hands have been shaken.
+/// Records the peer's certificates when the handshake is complete.
 fn finish_handshake(link: &mut DtlsLink, address: SocketAddr) {
     let chain = |endpoint: &mut Endpoint| {
         let state = endpoint.get_connection_state(address);

@@ -1,8 +1,8 @@
-//! What CoAP's message layer remembers (RFC 7252 §4): which messages of a peer were seen and how they were answered, and
-//! which messages to it wait for an acknowledgement. No I/O and no clock: time is a parameter.
+//! State of CoAP's message layer (RFC 7252 §4): the messages received from each peer with their answers, and the
+//! messages to peers that wait for an acknowledgement. No I/O and no clock: time is a parameter.
 //!
-//! All of it is bounded: by age, by peer, and in number and bytes altogether. What is forgotten early costs a duplicate that
-//! is taken for a new message.
+//! All of it is bounded: by age, per peer, and overall in number and bytes. If a message is forgotten early, its
+//! duplicate is taken for a new message.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -14,25 +14,24 @@ use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// How long the number of a message means that message (RFC 7252 §4.8.2, EXCHANGE_LIFETIME).
+/// How long a message ID stands for the same message (RFC 7252 §4.8.2, EXCHANGE_LIFETIME).
 const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);
-/// How long an acknowledgement is waited for at first, and how much longer at random (ACK_TIMEOUT, ACK_RANDOM_FACTOR).
+/// The first wait for an acknowledgement, and its random extension (ACK_TIMEOUT, ACK_RANDOM_FACTOR).
 const ACK_TIMEOUT: Duration = Duration::from_secs(2);
 const ACK_RANDOM_MS: u64 = 1_000;
-/// How often a message is sent again (MAX_RETRANSMIT).
+/// Most retransmissions of a message (MAX_RETRANSMIT).
 const MAX_RETRANSMIT: u32 = 4;
 
-/// Messages that are remembered of one peer, and of all; the oldest are forgotten.
+/// Messages remembered per peer, and overall; beyond that the oldest are forgotten.
 const SEEN_OF_PEER: usize = 256;
 const SEEN: usize = 100_000;
-/// Bytes of answers that are kept for duplicates.
+/// Bytes of answers kept for duplicates.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// Messages that may wait for the acknowledgement of one peer, and of all.
+/// Messages that may wait for an acknowledgement per peer, and overall.
 const WAITING_OF_PEER: usize = 16;
 const MAX_UNACKNOWLEDGED: usize = 100_000;
 
-/// Who is at the other end: an address, and for DTLS the session, so that nobody else is taken for it who has the address
-/// later.
+/// A peer: an address and, with DTLS, the session, so that a later user of the address is not taken for the same peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CoapPeer {
     pub(super) address: SocketAddr,
@@ -43,29 +42,29 @@ pub(super) struct CoapPeer {
 /// Whether a message is a duplicate.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DuplicateCheck {
-    /// It has not been seen.
+    /// It was not seen before.
     New,
-    /// It has, and this was the answer, if there is one yet.
+    /// It was seen before, with this answer if there is one yet.
     Again(Option<Bytes>),
 }
 
-/// Why a confirmable message was not sent.
+/// The reason why a confirmable message was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CoapSendError {
-    /// Too many wait already for the acknowledgement of this peer, or of all.
+    /// Too many messages wait for the acknowledgement of this peer, or overall.
     TooMany,
-    /// Nothing reaches the peer.
+    /// The peer cannot be reached.
     NoWay,
 }
 
-/// What became of a message that waits for an acknowledgement.
+/// The outcome of a message that waits for an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CoapDelivery {
-    /// It has arrived.
+    /// The peer has acknowledged it.
     Acknowledged,
-    /// It has arrived, and means nothing to the peer.
+    /// The peer has received it, but has no use for it.
     Reset,
-    /// Nobody has said anything.
+    /// The peer has not answered.
     TimedOut,
 }
 
@@ -76,7 +75,7 @@ struct SeenMessage {
 
 struct PeerExchanges {
     seen: FxHashMap<u16, SeenMessage>,
-    /// The numbers in `seen` as they came, and such that are there no more.
+    /// The message IDs of `seen` in order of arrival, with stale entries among them.
     order: VecDeque<(u16, u64)>,
     next_id: u16,
     waiting: Vec<u16>,
@@ -94,7 +93,7 @@ struct PendingAcknowledgement {
 #[derive(Default)]
 pub(super) struct CoapExchanges {
     peers: FxHashMap<CoapPeer, PeerExchanges>,
-    /// All that was seen as it came, and some of what is forgotten already.
+    /// All messages of `seen` in order of arrival, with stale entries among them.
     order: VecDeque<(Instant, CoapPeer, u16, u64)>,
     answers: usize,
     unacknowledged: FxHashMap<(CoapPeer, u16), PendingAcknowledgement>,
@@ -103,7 +102,7 @@ pub(super) struct CoapExchanges {
 }
 
 impl CoapExchanges {
-    /// Takes note of a message.
+    /// Registers a received message, and tells whether it is a duplicate.
     pub(super) fn begin(&mut self, peer: CoapPeer, id: u16, now: Instant) -> DuplicateCheck {
         self.forget_old(now);
         let serial = self.serial();
@@ -125,7 +124,7 @@ impl CoapExchanges {
         DuplicateCheck::New
     }
 
-    /// Keeps the answer to a message for its duplicates, in place of one that was kept before.
+    /// Stores the answer to a message for its duplicates; replaces an earlier one.
     pub(super) fn store_answer(&mut self, peer: CoapPeer, id: u16, answer: Bytes) {
         let record = self
             .peers
@@ -137,7 +136,7 @@ impl CoapExchanges {
         }
     }
 
-    /// Forgets a message that was not taken, so that its repetition is.
+    /// Forgets a message that was not accepted, so that its retransmission is handled.
     pub(super) fn forget_message(&mut self, peer: CoapPeer, id: u16) {
         let record = self.peers.get(&peer).and_then(|state| state.seen.get(&id));
         if let Some(serial) = record.map(|record| record.serial) {
@@ -145,7 +144,7 @@ impl CoapExchanges {
         }
     }
 
-    /// A number for the next message to a peer.
+    /// Returns the message ID for the next message to a peer.
     pub(super) fn next_id(&mut self, peer: CoapPeer) -> u16 {
         let state = self.peers.entry(peer).or_insert_with(PeerExchanges::new);
         state.next_id = state.next_id.wrapping_add(1);
@@ -154,7 +153,8 @@ impl CoapExchanges {
         id
     }
 
-    /// Takes note of a confirmable message that is sent now. `None` where too many wait already: it must not be sent.
+    /// Registers a confirmable message that is sent now. Returns `None` if too many wait already; the message must not
+    /// be sent then.
     pub(super) fn await_acknowledgement(
         &mut self,
         peer: CoapPeer,
@@ -185,7 +185,7 @@ impl CoapExchanges {
         Some(result)
     }
 
-    /// A peer has acknowledged or reset a message. Returns whether one waited for that.
+    /// Settles a message that the peer has acknowledged or reset. Returns whether the message was waiting for that.
     pub(super) fn complete(&mut self, peer: CoapPeer, id: u16, delivery: CoapDelivery) -> bool {
         let Some(waiting) = self.unacknowledged.remove(&(peer, id)) else {
             return false;
@@ -195,12 +195,12 @@ impl CoapExchanges {
             state.waiting.retain(|other| *other != id);
         }
         self.tidy(peer);
-        // Whoever has sent it may have lost interest.
+        // The sender may no longer wait for the outcome.
         let _ = waiting.outcome.send(delivery);
         true
     }
 
-    /// Nothing reaches the peer any more.
+    /// Settles all messages to a peer that can no longer be reached as timed out.
     pub(super) fn remove_peer(&mut self, peer: CoapPeer) {
         let waiting = self.peers.get(&peer).map(|state| state.waiting.clone());
         for id in waiting.unwrap_or_default() {
@@ -208,7 +208,7 @@ impl CoapExchanges {
         }
     }
 
-    /// What is to be sent again now.
+    /// Returns the datagrams whose retransmission is due.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<(CoapPeer, Bytes)> {
         self.forget_old(now);
         let mut again = Vec::new();
@@ -265,7 +265,7 @@ impl CoapExchanges {
         self.tidy(peer);
     }
 
-    /// Forgets a peer of which nothing is remembered.
+    /// Drops a peer without any state.
     fn tidy(&mut self, peer: CoapPeer) {
         let is_idle = |state: &PeerExchanges| state.seen.is_empty() && state.waiting.is_empty();
         if self.peers.get(&peer).is_some_and(is_idle) {
@@ -279,7 +279,7 @@ impl PeerExchanges {
         Self {
             seen: FxHashMap::default(),
             order: VecDeque::new(),
-            // Anywhere, so that a restart is not taken for a repetition.
+            // Random, so that messages after a restart are not taken for duplicates.
             next_id: rand::rng().random(),
             waiting: Vec::new(),
         }

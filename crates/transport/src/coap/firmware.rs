@@ -1,5 +1,5 @@
-//! Firmware and software: each block is read off the store when it is asked for, so that nothing is kept for a device that
-//! downloads but how much of it is paid for.
+//! Firmware and software downloads. Each block is read from the store when it is requested, so the only state kept for
+//! a download is how much of it is already counted against the rate limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,15 +16,15 @@ use super::request::CoapRequest;
 use super::resources::store_failed;
 use super::server::CoapShared;
 
-/// Downloads that are remembered. A block of one that was forgotten is counted like the first.
+/// Downloads that are remembered. A block of a forgotten download is counted like a first block.
 const DOWNLOADS: usize = 10_000;
-/// How often all that is downloaded may be sent before it is counted again: blocks get lost.
+/// How often the whole package may be sent before it is counted again, since blocks get lost.
 const TIMES: u64 = 2;
 /// Bytes of the largest block.
 const LARGEST_BLOCK: u64 = 1 << (MAX_BLOCK_EXPONENT + 4);
 
-/// What devices may still download: a download is one message to the rate limits, however many blocks it has, and whoever asks
-/// for more than it has sends a further one.
+/// The bytes that devices may still download without being counted. A download is one message to the rate limits,
+/// however many blocks it has; a device that requests more than its allowance is counted for another message.
 pub(super) struct DownloadAllowances(Cache<(DeviceId, OtaKind), Arc<AtomicU64>>);
 
 impl DownloadAllowances {
@@ -32,14 +32,14 @@ impl DownloadAllowances {
         Self(Cache::new(DOWNLOADS))
     }
 
-    /// A message was counted, and so many bytes are to be downloaded.
+    /// Begins the allowance of a download of `length` bytes whose message was counted.
     fn begin(&self, device: DeviceId, kind: OtaKind, length: u64) {
         let in_blocks = length.next_multiple_of(LARGEST_BLOCK);
         let left = Arc::new(AtomicU64::new(in_blocks.saturating_mul(TIMES)));
         self.0.insert((device, kind), left);
     }
 
-    /// Takes a block of so many bytes off. Returns whether there were so many.
+    /// Takes a block of `bytes` off the allowance. Returns whether there was enough left.
     fn try_consume(&self, device: DeviceId, kind: OtaKind, bytes: u64) -> bool {
         let left = self.0.get(&(device, kind));
         left.is_some_and(|left| {
@@ -50,8 +50,8 @@ impl DownloadAllowances {
     }
 }
 
-/// Answers with the block that is asked for of the chunk that is asked for; without a size that is all there is. `admit` counts a
-/// message; that of the first block was counted already.
+/// Answers with the requested block of the requested chunk; without a size, the whole package is one chunk. `admit`
+/// counts a message; the caller has already counted the one of the first block.
 pub(super) async fn download(
     shared: &CoapShared,
     device: &DeviceHandle,
@@ -112,7 +112,8 @@ pub(super) async fn download(
     Ok(reply)
 }
 
-/// Tells blocks of one package from those of another, which may be assigned in the middle of a download.
+/// The ETag, which distinguishes blocks of one package from those of another that is assigned in the middle of a
+/// download.
 fn tag(image: &OtaImage) -> [u8; 8] {
     let (_, random) = image.id.0.as_u64_pair();
     random.to_be_bytes()

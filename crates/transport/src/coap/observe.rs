@@ -1,9 +1,9 @@
-//! Observations (RFC 7641): changes of shared attributes, and calls to the device.
+//! Observations (RFC 7641): updates of shared attributes, and RPC requests to the device.
 //!
-//! A device that observes has one session, as one that is connected over MQTT has, with at most one observation of each kind:
-//! a newer one takes the place of the older, which is told so. One task sends what waits in the session's buffer, one message
-//! at a time: the next one when the peer has acknowledged it (NSTART of RFC 7252 §4.7). A peer that does not acknowledge, or
-//! resets, observes no longer. For a device that saves power they wait until it is heard again.
+//! An observing device has one session, like a device connected over MQTT, with at most one observation of each kind; a
+//! newer observation replaces the older one, whose peer is notified. One task sends the messages of the session's queue
+//! one at a time: the next follows when the peer has acknowledged the last (NSTART of RFC 7252 §4.7). An observation
+//! ends when its peer does not acknowledge, or resets. Messages to a power-saving device wait until it is heard again.
 
 mod power_saving;
 mod session;
@@ -27,12 +27,12 @@ use super::reply::{CoapReply, ReplyCallback};
 use super::request::CoapRequest;
 use super::server::CoapShared;
 
-/// Devices that observe at a time.
+/// Most observing devices at a time.
 const MAX_OBSERVERS: u32 = 100_000;
-/// Numbers of notifications have 24 bits.
+/// The sequence numbers of notifications have 24 bits.
 const NUMBERS: u32 = 1 << 24;
 
-/// What can be observed.
+/// A resource that can be observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObservedResource {
     Attributes,
@@ -57,10 +57,10 @@ struct CoapObservation {
     token: CoapToken,
     /// Whether notifications are confirmable, as the request was.
     is_confirmable: bool,
-    /// The blocks that the peer would like, where it has said so.
+    /// The block size that the peer prefers, if it named one.
     block: Option<CoapBlock>,
     number: u32,
-    /// Whether the response to the request was sent: nothing may overtake it.
+    /// Whether the response to the request was sent; no notification may overtake it.
     is_open: bool,
 }
 
@@ -76,7 +76,7 @@ impl ObservationSlots {
         }
     }
 
-    /// Takes those out that are meant.
+    /// Removes the observations that match, and returns them.
     fn take(&mut self, is_meant: impl Fn(&CoapObservation) -> bool) -> Vec<CoapObservation> {
         let slots = self.0.iter_mut();
         slots
@@ -97,9 +97,9 @@ impl ObservationSlots {
 /// See the module.
 pub(super) struct ObserverRegistry {
     sessions: Mutex<FxHashMap<DeviceId, Arc<ObserverSession>>>,
-    /// The number of the last notification to a peer that is not acknowledged, by which a reset names it.
+    /// The message ID of the last non-confirmable notification to each peer; a reset names it.
     unacknowledged: Mutex<FxHashMap<CoapPeer, (u16, DeviceId, CoapToken)>>,
-    /// Whose observations go over a DTLS session, which ends all of them when it ends.
+    /// The devices whose observations go over a DTLS session; they all end with the session.
     of_peer: Mutex<FxHashMap<CoapPeer, BoundedCounts<DeviceId>>>,
     permits: Arc<Semaphore>,
 }
@@ -119,7 +119,7 @@ impl ObserverRegistry {
         let _ = self.permits.acquire_many(MAX_OBSERVERS).await;
     }
 
-    /// A device was heard: what waits for it can be sent.
+    /// Wakes the session of a device that was heard, so that queued messages can be sent.
     pub(super) fn mark_heard(&self, device: DeviceId) {
         let session = self.sessions.lock().get(&device).cloned();
         if let Some(session) = session {
@@ -127,7 +127,7 @@ impl ObserverRegistry {
         }
     }
 
-    /// A peer has reset a notification that it was not to acknowledge.
+    /// Handles the reset of a non-confirmable notification.
     pub(super) fn reset(&self, shared: &CoapShared, peer: CoapPeer, id: u16) {
         let known = self.unacknowledged.lock().get(&peer).copied();
         let Some((_, device, token)) = known.filter(|(last, ..)| *last == id) else {
@@ -141,7 +141,7 @@ impl ObserverRegistry {
         }
     }
 
-    /// A peer that nothing reaches any more observes no longer.
+    /// Ends all observations of a peer that can no longer be reached.
     pub(super) fn remove_peer(&self, shared: &CoapShared, peer: CoapPeer) {
         let devices = self.of_peer.lock().remove(&peer);
         for device in devices.into_iter().flat_map(BoundedCounts::into_owners) {
@@ -152,7 +152,7 @@ impl ObserverRegistry {
         }
     }
 
-    /// A peer has begun an observation of a device.
+    /// Registers an observation of a device by a DTLS peer.
     fn add_observation(&self, device: DeviceId, peer: CoapPeer) {
         if peer.session > 0 {
             self.of_peer
@@ -163,7 +163,7 @@ impl ObserverRegistry {
         }
     }
 
-    /// An observation of a device has ended.
+    /// Removes an observation of a device that has ended.
     fn remove_observation(&self, device: DeviceId, ended: &CoapObservation) {
         let peer = ended.key.peer;
         {
@@ -218,8 +218,8 @@ impl ObserverRegistry {
     }
 }
 
-/// Begins an observation, or renews one. Returns the number of the response, and what is to be called once that was sent;
-/// `None` where too many observe already.
+/// Begins or renews an observation. Returns the sequence number of the response, and a callback for after the response
+/// was sent; `None` if too many devices observe already.
 pub(super) fn register(
     shared: &Arc<CoapShared>,
     device: &Arc<DeviceHandle>,
@@ -237,7 +237,7 @@ pub(super) fn register(
         number: 1,
         is_open: false,
     };
-    // Numbers go on rising over sessions of the device, and over restarts.
+    // Derived from the clock, so that numbers keep rising over sessions of the device and over restarts.
     let tenths = shared.services.clock.now_ms() / 100;
     let first = u32::try_from(tenths.rem_euclid(NUMBERS.into())).unwrap_or(1);
     let (number, replaced, wants) = {
@@ -265,7 +265,7 @@ pub(super) fn register(
         .rpc
         .set_subscriptions(device.subject, control, wants);
     if request.peer.session > 0 && shared.identity(request.peer).is_none() {
-        // It has ended before anybody could know of this.
+        // The DTLS session may have ended before the observation was registered.
         shared.observers.remove_peer(shared, request.peer);
     }
     let after = move || {
@@ -304,17 +304,17 @@ pub(super) fn deregister(
 }
 
 impl CoapObservation {
-    /// Whether it is the same peer's with the same token.
+    /// Whether both have the same peer and token.
     fn is_of(&self, other: &Self) -> bool {
         self.key.peer == other.key.peer && self.token == other.token
     }
 }
 
-/// Whether it is known when a notification has arrived.
+/// Whether the arrival of a notification can be known.
 enum NotificationArrival {
     Unknown,
     Never,
-    /// It was not sent, as too many wait for that.
+    /// It was not sent, because too many wait for an acknowledgement.
     Later,
     Awaited(tokio::sync::oneshot::Receiver<CoapDelivery>),
 }
@@ -348,7 +348,7 @@ impl CoapShared {
         }
     }
 
-    /// Tells a peer that an observation has ended.
+    /// Notifies a peer that an observation has ended.
     fn notify_end(&self, observation: &CoapObservation, code: CoapCode) {
         let peer = observation.key.peer;
         let id = self.next_id(peer);
@@ -361,7 +361,7 @@ impl CoapShared {
     }
 }
 
-/// Sends what a device observes until its session ends.
+/// Sends the notifications of a device until its session ends.
 async fn run(shared: Arc<CoapShared>, session: Arc<ObserverSession>, place: OwnedSemaphorePermit) {
     let code = match session.serve(&shared).await {
         CloseReason::CredentialsChanged => CoapCode::UNAUTHORIZED,

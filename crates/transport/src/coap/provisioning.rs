@@ -1,4 +1,4 @@
-//! How devices get their credentials over CoAP: in JSON or as a message, and they are answered in the same way.
+//! Provisioning over CoAP, in JSON or Protobuf; the response has the format of the request.
 
 use fieldline_codec::coap::CoapCode;
 use fieldline_entities::services::ProvisionStatus;
@@ -10,7 +10,7 @@ use super::resources::store_failed;
 use super::server::CoapShared;
 use crate::payload::ProvisionPayload;
 
-/// Gives a device its credentials, or says why not.
+/// Gives a device its credentials, or tells it why not.
 pub(super) async fn provision(shared: &CoapShared, asked: &CoapRequest) -> Result<CoapReply, CoapReply> {
     let (guard, address) = (&shared.services.guard, asked.peer.address.ip());
     if !guard.try_admit(address) {
@@ -23,7 +23,7 @@ pub(super) async fn provision(shared: &CoapShared, asked: &CoapRequest) -> Resul
     let provisioning = &shared.services.onboarding.provisioning;
     let provisioned = provisioning.provision(&wish.request).await;
     let provisioned = provisioned.map_err(|error| store_failed(&error))?;
-    // Whoever guesses keys and secrets is nobody's device.
+    // Wrong keys and secrets count against the address, as there is no device to blame.
     if provisioned.status == ProvisionStatus::NotFound && is_proven(asked) {
         guard.record_failure(address);
     }

@@ -1,4 +1,4 @@
-//! What a device is answered, and how that becomes a message.
+//! Replies to a device, and their encoding.
 
 use std::hash::Hasher as _;
 
@@ -10,22 +10,22 @@ use rustc_hash::FxHasher;
 
 use crate::payload::PayloadFormat;
 
-/// Number of JSON among content formats.
+/// Content format of JSON.
 const JSON: u32 = 50;
-/// Number of bytes among content formats.
+/// Content format of bytes.
 const OCTETS: u32 = 42;
-/// When a device may try again that was turned away for want of room, seconds.
+/// Time after which a device that was refused with 5.03 may retry, seconds.
 const RETRY_S: u32 = 5;
 
-/// Called once a reply was sent.
+/// Called after a reply was sent.
 pub(super) type ReplyCallback = Box<dyn FnOnce() + Send>;
 
-/// An answer to a request, or a notification.
+/// A response to a request, or a notification.
 pub(super) struct CoapReply {
     pub(super) code: CoapCode,
     pub(super) body: Bytes,
     pub(super) format: Option<u32>,
-    /// Number of a notification.
+    /// Sequence number of a notification.
     pub(super) observe: Option<u32>,
     pub(super) block1: Option<CoapBlock>,
     pub(super) size1: Option<u32>,
@@ -33,17 +33,17 @@ pub(super) struct CoapReply {
     pub(super) on_sent: Option<ReplyCallback>,
 }
 
-/// What is known of a body where the resource has cut it itself, and it is a single block.
+/// The block option of a body that is a single block, cut by the resource itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ResourceBlock {
     pub(super) block: CoapBlock,
-    /// Bytes of the whole.
+    /// Size of the whole body, bytes.
     pub(super) total: u32,
     pub(super) tag: [u8; 8],
 }
 
 impl CoapReply {
-    /// Without a body.
+    /// A reply without a body.
     pub(super) const fn empty(code: CoapCode) -> Self {
         Self {
             code,
@@ -57,7 +57,7 @@ impl CoapReply {
         }
     }
 
-    /// With a body that is written like this.
+    /// A reply with a body in this format.
     pub(super) fn content(code: CoapCode, body: impl Into<Bytes>, format: PayloadFormat<'_>) -> Self {
         Self {
             body: body.into(),
@@ -69,7 +69,7 @@ impl CoapReply {
         }
     }
 
-    /// With bytes.
+    /// A reply with bytes.
     pub(super) fn octets(body: impl Into<Bytes>) -> Self {
         Self {
             body: body.into(),
@@ -78,7 +78,7 @@ impl CoapReply {
         }
     }
 
-    /// An error with words for whoever looks at it (RFC 7252 §5.5.2).
+    /// An error with a diagnostic message (RFC 7252 §5.5.2).
     pub(super) fn refusal(code: CoapCode, why: impl Into<Bytes>) -> Self {
         Self {
             body: why.into(),
@@ -86,8 +86,8 @@ impl CoapReply {
         }
     }
 
-    /// The block of the body that is sent, and its option where there is more than one or one was asked for; `None` for a block
-    /// beyond the end.
+    /// Returns the block of the body to send, and its option if the body has several blocks or a block was requested;
+    /// `None` for a block beyond the end.
     pub(super) fn block(&self, wanted: Option<CoapBlock>) -> Option<(Bytes, Option<CoapBlock>)> {
         let exponent = wanted.map_or(MAX_BLOCK_EXPONENT, CoapBlock::exponent);
         let first = CoapBlock::new(wanted.map_or(0, CoapBlock::number), false, exponent)?;
@@ -101,7 +101,7 @@ impl CoapReply {
         Some((self.body.slice(start..end), option))
     }
 
-    /// The message, with the block of the body and its option.
+    /// Encodes the message, with the block of the body and its option.
     pub(super) fn encode(
         &self,
         (kind, id, token): (CoapMessageType, u16, CoapToken),
@@ -138,7 +138,7 @@ impl CoapReply {
         encoder.finish(payload).into()
     }
 
-    /// Tells blocks of one body from those of another.
+    /// The ETag, which distinguishes blocks of one body from those of another.
     fn etag(&self) -> [u8; 4] {
         let mut hasher = FxHasher::default();
         hasher.write(&self.body);

@@ -1,4 +1,4 @@
-//! What a device asks, off its message.
+//! Requests, read from CoAP messages.
 
 use fieldline_codec::coap::{
     CoapBlock, CoapCode, CoapMessage, CoapMessageType, CoapOptionNumber, CoapToken, read_uint,
@@ -7,13 +7,13 @@ use fieldline_codec::coap::{
 use super::blockwise::BlockwiseKey;
 use super::exchanges::CoapPeer;
 
-/// Longest segment of a path and argument of a query, bytes (RFC 7252 §5.10).
+/// Longest path segment or query argument, bytes (RFC 7252 §5.10).
 const MAX_SEGMENT: usize = 255;
-/// Begins an observation, and ends it.
+/// Values of the Observe option that begin and end an observation.
 const REGISTER: u32 = 0;
 const DEREGISTER: u32 = 1;
 
-/// A request that was understood.
+/// A decoded request.
 pub(super) struct CoapRequest {
     pub(super) peer: CoapPeer,
     pub(super) method: CoapCode,
@@ -24,12 +24,12 @@ pub(super) struct CoapRequest {
     pub(super) observe: Option<ObserveOption>,
     pub(super) block1: Option<CoapBlock>,
     pub(super) block2: Option<CoapBlock>,
-    /// What the peer says that all blocks of the request will have, bytes.
+    /// Size of the whole body as announced by the peer, bytes.
     pub(super) size1: Option<u32>,
     pub(super) payload: Vec<u8>,
 }
 
-/// What a request wants of an observation.
+/// The meaning of a request's Observe option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObserveOption {
     Register,
@@ -37,7 +37,7 @@ pub(super) enum ObserveOption {
 }
 
 impl CoapRequest {
-    /// Reads a message. An error is the code to refuse it with.
+    /// Reads a message. An error is the code of the refusal.
     pub(super) fn read(message: &CoapMessage<'_>, peer: CoapPeer) -> Result<Self, CoapCode> {
         let mut request = Self {
             peer,
@@ -66,7 +66,7 @@ impl CoapRequest {
                     }
                 }
                 CoapOptionNumber::SIZE1 => request.size1 = read_uint(value),
-                // Devices of this API get JSON whatever they would like.
+                // The format is that of the device's profile, whatever the request accepts.
                 CoapOptionNumber::ACCEPT | CoapOptionNumber::URI_HOST | CoapOptionNumber::URI_PORT => {}
                 CoapOptionNumber::PROXY_URI | CoapOptionNumber::PROXY_SCHEME => {
                     return Err(CoapCode::PROXYING_NOT_SUPPORTED);
@@ -78,7 +78,7 @@ impl CoapRequest {
         Ok(request)
     }
 
-    /// What a body of the request, or of the response to it, is known by.
+    /// The key of the request's body, or of its response.
     pub(super) fn key(&self) -> BlockwiseKey {
         BlockwiseKey {
             peer: self.peer,
@@ -87,7 +87,7 @@ impl CoapRequest {
         }
     }
 
-    /// The last argument of a name.
+    /// Returns the last query argument with that name.
     pub(super) fn argument(&self, name: &str) -> Option<&str> {
         self.query.iter().rev().find_map(|argument| {
             let (key, value) = argument.split_once('=')?;
@@ -105,7 +105,7 @@ fn segment(value: &[u8]) -> Result<String, CoapCode> {
 
 fn block(before: Option<CoapBlock>, value: &[u8]) -> Result<CoapBlock, CoapCode> {
     match before {
-        // Of options that may come once a second one is as if it were unknown.
+        // A repeated option that may occur only once is treated as an unknown option.
         Some(_) => Err(CoapCode::BAD_OPTION),
         None => CoapBlock::decode(value).ok_or(CoapCode::BAD_REQUEST),
     }

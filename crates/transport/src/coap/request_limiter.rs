@@ -1,4 +1,4 @@
-//! Places for what is worked on at a time: so many altogether, and of these so many for one owner.
+//! Limits the number of requests in progress, overall and per owner.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) struct RequestLimiter<K> {
     each: usize,
 }
 
-/// One of them; given back when dropped.
+/// A permit for one request; given back when dropped.
 pub(super) struct RequestPermit<K: Copy + Eq + Hash> {
     limiter: Arc<RequestLimiter<K>>,
     owner: K,
@@ -24,7 +24,7 @@ pub(super) struct RequestPermit<K: Copy + Eq + Hash> {
 }
 
 impl<K: Copy + Eq + Hash> RequestLimiter<K> {
-    /// So many altogether, at least one, and at most `each` for one owner.
+    /// Allows `all` permits overall, at least one, and at most `each` per owner.
     pub(super) fn new(all: usize, each: usize) -> Arc<Self> {
         let all = all.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         Arc::new(Self {
@@ -35,7 +35,7 @@ impl<K: Copy + Eq + Hash> RequestLimiter<K> {
         })
     }
 
-    /// One for this owner; `None` where there is none.
+    /// Takes a permit for this owner; `None` if there is none left.
     pub(super) fn try_acquire(self: &Arc<Self>, owner: K) -> Option<RequestPermit<K>> {
         let permit = self.free.clone().try_acquire_owned().ok()?;
         self.taken
@@ -48,7 +48,7 @@ impl<K: Copy + Eq + Hash> RequestLimiter<K> {
             })
     }
 
-    /// Waits until none is taken.
+    /// Waits until all permits were given back.
     pub(super) async fn wait_idle(&self) {
         let _ = self.free.acquire_many(self.all).await;
     }

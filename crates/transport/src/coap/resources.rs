@@ -1,4 +1,4 @@
-//! What devices ask for: telemetry, attributes, calls, claiming and provisioning.
+//! The resources of the device API: telemetry, attributes, RPC, claiming and provisioning.
 //!
 //! Payloads are JSON, or Protobuf by the schemas of the device's profile: see [`PayloadFormat`].
 
@@ -28,25 +28,25 @@ use crate::payload::{DeviceAttributeRequest, PayloadError, PayloadFormat};
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
-/// How long a message that has arrived may wait for the journal.
+/// Longest time that a received message may wait for the journal.
 const APPEND_TIMEOUT: Duration = Duration::from_secs(60);
-/// What a device is told for which there is no room.
+/// The refusal of a request for which there is no room.
 const TOO_MANY: &str = "Too many wait already!";
 
-/// What a path names.
+/// The resource that a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CoapFeature {
     Telemetry,
     Attributes,
-    /// Calls, with the number of the one that is answered.
+    /// RPC, with the number of the request that is answered.
     Calls(Option<i32>),
     Claim,
     Provision,
-    /// The data of the package that the device shall have.
+    /// The data of the package assigned to the device.
     Package(OtaKind),
 }
 
-/// A path: the access token, where there is one, and what it names.
+/// A parsed path: the access token, if there is one, and the resource.
 #[derive(Debug, PartialEq, Eq)]
 struct CoapPath<'a> {
     token: Option<&'a str>,
@@ -54,7 +54,7 @@ struct CoapPath<'a> {
 }
 
 impl<'a> CoapPath<'a> {
-    /// Reads `/api/v1/{token}/{feature}[/{number}]`, and without the token for a device that has shown a certificate.
+    /// Parses `/api/v1/{token}/{feature}[/{number}]`; a device with a certificate leaves the token out.
     fn of(path: &'a [String]) -> Result<Self, CoapCode> {
         let path: Vec<_> = path.iter().map(String::as_str).collect();
         let package = |kind, rest: &[&'a str]| match rest {
@@ -115,13 +115,13 @@ fn too_large(bodies: &BlockwiseTransfers) -> CoapReply {
     }
 }
 
-/// Who asks, and for what.
+/// The device of a request, and the resource it asks for.
 struct IdentifiedRequest {
     device: Option<Arc<DeviceHandle>>,
     feature: CoapFeature,
 }
 
-/// Finds out who asks, and puts the body of the request together. `None` while blocks of it are missing.
+/// Authenticates the device and reassembles the body of the request. Returns `None` while blocks are missing.
 async fn take(
     shared: &CoapShared,
     request: &mut CoapRequest,
@@ -131,7 +131,7 @@ async fn take(
     }
     let target = CoapPath::of(&request.path).map_err(CoapReply::empty)?;
     let feature = target.feature;
-    // Nobody keeps blocks here who is no device; save those who want to become one, which have room of their own.
+    // Only devices may store blocks here; provisioning clients have a store of their own.
     let (device, bodies) = match feature {
         CoapFeature::Provision => (None, &shared.provisioning_bodies),
         _ => (
@@ -179,7 +179,7 @@ impl From<AppendRefusal> for CoapReply {
     }
 }
 
-/// A device that was let in, and its request.
+/// A request of an authenticated device.
 struct CoapRequestContext<'a> {
     shared: &'a Arc<CoapShared>,
     device: &'a Arc<DeviceHandle>,
@@ -223,8 +223,8 @@ async fn act(
     }
 }
 
-/// A further block of a response, where one is asked for. What was answered to a post is there once; what is read can be read
-/// again.
+/// Returns a further block of a response, if one is requested. The response to a post is stored once; one to a read can
+/// be read again.
 fn further_block(
     shared: &CoapShared,
     request: &CoapRequest,
@@ -246,7 +246,7 @@ fn further_block(
 }
 
 impl CoapRequestContext<'_> {
-    /// How the device writes, and is written to.
+    /// The payload format of the device, in both directions.
     fn format(&self) -> PayloadFormat<'_> {
         PayloadFormat::over_coap(&self.settings)
     }
@@ -256,13 +256,13 @@ impl CoapRequestContext<'_> {
         CoapReply::refusal(CoapCode::BAD_REQUEST, error.to_string())
     }
 
-    /// Counts a message without values, unless that goes beyond a rate limit.
+    /// Counts a message with this many values, unless it exceeds a rate limit.
     fn admit(&self, points: u32) -> Result<(), CoapReply> {
         let passed = self.device.acquire(points);
         passed.map_err(|why| limited(self.shared, self.device, &why))
     }
 
-    /// The same for what is no telemetry: the device was heard.
+    /// Like [`Self::admit`], for a message other than telemetry; also records activity.
     fn admit_message(&self) -> Result<(), CoapReply> {
         self.admit(0)?;
         self.shared.services.activity.record_activity(self.device.subject);
@@ -293,7 +293,7 @@ impl CoapRequestContext<'_> {
         self.post(read, &records).await
     }
 
-    /// Takes what was read of telemetry or attributes; answers when it is durable.
+    /// Appends the parsed telemetry or attributes; answers when they are durable.
     async fn post(
         &self,
         read: Result<(), PayloadError>,
@@ -317,7 +317,7 @@ impl CoapRequestContext<'_> {
         taken.map_err(CoapReply::from)
     }
 
-    /// Reads attributes, and begins or ends an observation of those that are shared.
+    /// Reads attributes, and begins or ends an observation of shared ones.
     async fn read_attributes(&self) -> Result<CoapReply, CoapReply> {
         self.admit_message()?;
         let services = &self.shared.services;
@@ -328,13 +328,14 @@ impl CoapRequestContext<'_> {
             if wish == ObserveOption::Deregister {
                 return Ok(reply);
             }
-            // From here on changes are told: none is missed between the values that are read now and the first of them.
+            // The observation begins before the read, so that no update between the read and the first notification is
+            // missed.
             let shared = services
                 .attributes
                 .get(self.device.subject, AttributeScope::Shared, None)
                 .await
                 .map_err(|error| {
-                    // Who is told that it went wrong does not observe (RFC 7641 §4.1).
+                    // An error response ends the observation (RFC 7641 §4.1).
                     observe::deregister(
                         self.shared,
                         self.device,
@@ -364,12 +365,12 @@ impl CoapRequestContext<'_> {
             return Ok(CoapReply::empty(CoapCode::NOT_FOUND));
         }
         let format = self.format();
-        // Over CoAP a request has no number.
+        // Attribute requests have no number over CoAP.
         let body = format.found(0, &wanted, &found);
         Ok(CoapReply::content(CoapCode::CONTENT, body, format))
     }
 
-    /// Begins or ends an observation of calls.
+    /// Begins or ends an observation of RPC requests.
     fn calls(&self) -> Result<CoapReply, CoapReply> {
         let Some(wish) = self.request.observe else {
             return Err(CoapReply::empty(CoapCode::BAD_REQUEST));
@@ -379,7 +380,7 @@ impl CoapRequestContext<'_> {
         Ok(reply.unwrap_or_else(|| CoapReply::empty(CoapCode::DELETED)))
     }
 
-    /// Begins or ends an observation; `None` where there is none to end.
+    /// Begins or ends an observation; `None` if there is none to end.
     fn observe(
         &self,
         wish: ObserveOption,
@@ -399,7 +400,7 @@ impl CoapRequestContext<'_> {
         }))
     }
 
-    /// Takes the answer to a call to the device.
+    /// Takes the device's response to an RPC.
     fn answer_call(&self, number: i32) -> Result<CoapReply, CoapReply> {
         self.admit_message()?;
         let body = self.format().answer(&self.request.payload);
@@ -415,14 +416,14 @@ impl CoapRequestContext<'_> {
         }
     }
 
-    /// Calls a procedure of the platform, and waits for the answer.
+    /// Sends an RPC request of the device to the platform, and waits for the response.
     async fn call(&self) -> Result<CoapReply, CoapReply> {
         self.admit_message()?;
         let call = self.format().call(&self.request.payload);
         let call = call.map_err(|error| self.malformed(&error))?;
         let (services, subject) = (&self.shared.services, self.device.subject);
         let too_many = || CoapReply::refusal(CoapCode::SERVICE_UNAVAILABLE, TOO_MANY);
-        // Until the answer is there this holds one of the places of requests.
+        // A pending RPC request also holds a request permit, hence a limit of its own.
         let _place = self
             .shared
             .rpc_limiter
@@ -442,14 +443,14 @@ impl CoapRequestContext<'_> {
             answer = answer => answer.ok(),
             _ = stop.wait_for(|stop| *stop) => None,
         };
-        // Whoever waits too long is told so by an answer, too.
+        // After the RPC timeout, the answer is `{"error":"timeout"}`; without an answer, the server is stopping.
         let answer = answer.ok_or_else(|| CoapReply::empty(CoapCode::SERVICE_UNAVAILABLE))?;
         let format = self.format();
         let body = format.platform_answer(0, &answer);
         Ok(CoapReply::content(CoapCode::CONTENT, body, format))
     }
 
-    /// Hands out a block of the package that the device shall have.
+    /// Sends a block of the package assigned to the device.
     async fn package(&self, kind: OtaKind) -> Result<CoapReply, CoapReply> {
         if self.request.block2.is_none_or(|block| block.number() == 0) {
             self.admit_message()?;
@@ -458,7 +459,7 @@ impl CoapRequestContext<'_> {
         firmware::download(self.shared, self.device, self.request, kind, admit).await
     }
 
-    /// Lets a customer who tells the same secret claim the device.
+    /// Opens the device for claiming by a customer who knows the same secret.
     async fn claim(&self) -> Result<CoapReply, CoapReply> {
         self.admit_message()?;
         let claim = self.format().claim(&self.request.payload);

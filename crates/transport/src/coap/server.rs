@@ -1,4 +1,4 @@
-//! Sockets, and the way of a datagram to the resources and back.
+//! The UDP sockets, and the path of a datagram to the resources and back.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -33,28 +33,29 @@ use crate::metrics::{ConnectionMetrics, TransportMetrics};
 
 static RECEIVE_GATE: LogGate = LogGate::new(1);
 
-/// Largest datagram of UDP.
+/// Largest UDP datagram, bytes.
 const MAX_DATAGRAM: usize = 65_536;
-/// What the system shall keep of datagrams that come faster than they are taken, bytes, as far as it allows.
+/// Size of the socket's receive buffer, bytes, as far as the system allows.
 const RECEIVE_BUFFER: usize = 4 << 20;
-/// Requests of one peer that are worked on at a time.
+/// Requests of one peer in progress at a time.
 const OF_PEER: usize = 64;
-/// Of all requests, one in so many may be a call by a device, which waits for the rule chains. The others are over soon.
+/// One in this many requests may be an RPC request of a device, which waits for the rule chains. Other requests are
+/// short.
 const CALLS_PART: usize = 4;
-/// Calls by one device that wait at a time.
+/// Pending RPC requests of one device at a time.
 const CALLS_OF_DEVICE: usize = 16;
-/// One in so many bytes for blocks is for requests of those who are no devices yet.
+/// One in this many bytes of block memory is for provisioning requests.
 const PROVISIONING_PART: usize = 8;
-/// Longest request for credentials, bytes: it may hold a certificate.
+/// Longest provisioning request, bytes: it may contain a certificate.
 const MAX_PROVISIONING: usize = 4 << 10;
-/// How often somebody looks for what is to be sent again.
+/// Interval of the check for retransmissions.
 const TICK: Duration = Duration::from_millis(250);
-/// How often somebody looks for sessions that are silent, in ticks.
+/// Interval of the check for silent sessions, in ticks.
 const SILENT_EVERY: u32 = 240;
-/// How long nothing is received after the operating system refused to.
+/// Pause after the operating system refused a receive.
 const RECEIVE_PAUSE: Duration = Duration::from_millis(100);
 
-/// What all requests share.
+/// State shared by all requests.
 pub(super) struct CoapShared {
     pub(super) services: Arc<TransportServices>,
     pub(super) metrics: TransportMetrics,
@@ -63,11 +64,11 @@ pub(super) struct CoapShared {
     /// Largest append that the journal takes, bytes.
     pub(super) max_append: usize,
     pub(super) bodies: BlockwiseTransfers,
-    /// Of those who want to become devices.
+    /// Bodies of provisioning clients.
     pub(super) provisioning_bodies: BlockwiseTransfers,
-    /// Calls by devices that wait for an answer.
+    /// Permits of RPC requests by devices that wait for an answer.
     pub(super) rpc_limiter: Arc<RequestLimiter<DeviceId>>,
-    /// What may be downloaded without being counted.
+    /// The bytes that may be downloaded without being counted.
     pub(super) allowances: DownloadAllowances,
     pub(super) observers: ObserverRegistry,
     pub(super) stopping: watch::Receiver<bool>,
@@ -77,14 +78,14 @@ pub(super) struct CoapShared {
     dtls: OnceLock<Arc<DtlsServer>>,
 }
 
-/// The CoAP device server. One for its listeners with and without DTLS.
+/// The CoAP device server, shared by its listeners with and without DTLS.
 pub struct CoapServer {
     shared: Arc<CoapShared>,
     stop: watch::Sender<bool>,
 }
 
 impl CoapServer {
-    /// A server without listeners. The journal takes `max_append` bytes at a time.
+    /// Creates a server without listeners. The journal accepts appends of at most `max_append` bytes.
     pub fn new(services: Arc<TransportServices>, options: &Options, max_append: usize) -> Self {
         let stop = watch::Sender::new(false);
         let (max_payload, memory) = (options.max_payload.as_usize(), options.block_memory.as_usize());
@@ -114,8 +115,8 @@ impl CoapServer {
         }
     }
 
-    /// Binds an address and serves devices on it without DTLS until the server is stopped. To be called once. Returns the
-    /// bound address.
+    /// Binds an address and serves devices on it without DTLS until the server is stopped. Must be called only once.
+    /// Returns the bound address.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -129,7 +130,7 @@ impl CoapServer {
         Ok(bound)
     }
 
-    /// The same with DTLS.
+    /// Like [`Self::listen`], with DTLS.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -151,8 +152,8 @@ impl CoapServer {
         Ok(bound)
     }
 
-    /// Takes nothing further, tells observers that it ends, and waits for what is worked on, at most `patience`. Returns whether
-    /// all has ended.
+    /// Stops accepting requests, notifies observers, and waits for requests in progress for at most `patience`. Returns
+    /// whether all have ended.
     pub async fn stop(&self, patience: Duration) -> bool {
         self.stop.send_replace(true);
         let sessions = &self.shared.services.sessions;
@@ -171,7 +172,7 @@ impl CoapServer {
 
 fn bind(address: SocketAddr) -> std::io::Result<Arc<UdpSocket>> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    // More than the system allows is no error.
+    // It is no error if the system allows less.
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -179,7 +180,7 @@ fn bind(address: SocketAddr) -> std::io::Result<Arc<UdpSocket>> {
 }
 
 impl CoapShared {
-    /// Takes datagrams until the server stops: those of DTLS where `secure` is given.
+    /// Receives datagrams until the server stops, as DTLS if `secure` is given.
     async fn receive_from(self: Arc<Self>, socket: Arc<UdpSocket>, secure: Option<Arc<DtlsServer>>) {
         let mut buffer = vec![0; MAX_DATAGRAM];
         let mut stop = self.stopping.clone();
@@ -210,7 +211,7 @@ impl CoapShared {
         }
     }
 
-    /// Does what is to be done from time to time.
+    /// Runs the periodic work: retransmissions, and expiry of bodies and sessions.
     async fn tick(self: Arc<Self>) {
         let mut stop = self.stopping.clone();
         let mut interval = tokio::time::interval(TICK);
@@ -251,19 +252,19 @@ impl CoapShared {
             .for_each(|peer| self.observers.remove_peer(self, *peer));
     }
 
-    /// Sends a datagram. Returns whether there is a way to the peer; whether it arrives is another question.
+    /// Sends a datagram. Returns whether the peer can be reached at all, not whether the datagram arrives.
     pub(super) fn send(&self, peer: CoapPeer, datagram: &[u8]) -> bool {
         if peer.session > 0 {
             return self.dtls.get().is_some_and(|secure| secure.send(peer, datagram));
         }
         if let Some(socket) = self.plain.get() {
-            // What the system does not take is lost, as any datagram may be.
+            // A datagram that the system refuses is lost, as any datagram may be.
             let _ = socket.try_send_to(datagram, peer.address);
         }
         true
     }
 
-    /// Sends a confirmable message, which is made with the number that it gets.
+    /// Sends a confirmable message, built with the message ID assigned to it.
     pub(super) fn send_confirmable(
         &self,
         peer: CoapPeer,
@@ -285,7 +286,7 @@ impl CoapShared {
         self.exchanges.lock().next_id(peer)
     }
 
-    /// Who is at the other end of a DTLS session.
+    /// Returns the identity of the peer of a DTLS session.
     pub(super) fn identity(&self, peer: CoapPeer) -> Option<Arc<super::dtls::DtlsIdentity>> {
         self.dtls.get().filter(|_| peer.session > 0)?.identity(peer)
     }
@@ -321,7 +322,7 @@ impl CoapShared {
             CoapMessageType::Confirmable | CoapMessageType::NonConfirmable if message.code.is_request() => {
                 self.request(peer, &message);
             }
-            // A ping, or a response to what nobody has asked.
+            // A ping, or a response that nobody has asked for.
             CoapMessageType::Confirmable => {
                 self.send(peer, &CoapEncoder::empty(CoapMessageType::Reset, message.id));
             }
@@ -344,7 +345,7 @@ impl CoapShared {
             Ok(request) => request,
             Err(code) => {
                 self.metrics.rejected.increment(1);
-                // Of a message that is not confirmable RFC 7252 §5.4.1 wants nothing to be said.
+                // A non-confirmable message gets no error (RFC 7252 §5.4.1).
                 if message.kind == CoapMessageType::Confirmable {
                     let head = (CoapMessageType::Acknowledgement, id, message.token);
                     self.acknowledge(peer, id, CoapReply::empty(code).encode(head, &[], None));
@@ -359,7 +360,7 @@ impl CoapShared {
         tokio::spawn(self.clone().serve(request, id, place));
     }
 
-    /// Answers a confirmable message in its acknowledgement.
+    /// Answers a confirmable message in its acknowledgement, and stores the answer for duplicates.
     fn acknowledge(&self, peer: CoapPeer, id: u16, datagram: Bytes) {
         self.exchanges.lock().store_answer(peer, id, datagram.clone());
         self.send(peer, &datagram);
@@ -395,12 +396,13 @@ impl CoapShared {
         finish(&mut reply);
         drop(place);
         if let Ok(settled) = settled {
-            // Sent again until then, without being waited for by anybody else.
+            // Keeps the message registered for retransmission; nothing else waits for it.
             let _ = settled.await;
         }
     }
 
-    /// The datagram of a reply, with the block that was asked for where the whole does not fit; that is kept for the others.
+    /// Encodes the datagram of a reply. If the body does not fit, the datagram has the requested block, and the body is
+    /// stored for the others.
     pub(super) fn render(
         &self,
         reply: &CoapReply,
@@ -411,7 +413,7 @@ impl CoapShared {
         if let Some(cut) = reply.resource_block {
             return reply.encode(head, &reply.body, Some((cut.block, cut.total)));
         }
-        // Of a refusal nobody has asked for a certain block.
+        // A block option of the request does not apply to an error.
         let wanted = wanted.filter(|_| !reply.code.is_error());
         let Some((payload, block)) = reply.block(wanted) else {
             return CoapReply::empty(CoapCode::BAD_REQUEST).encode(head, &[], None);
@@ -432,7 +434,7 @@ impl CoapShared {
     }
 }
 
-/// Does what is to be done after a reply was sent.
+/// Runs the callback of a reply after it was sent.
 fn finish(reply: &mut CoapReply) {
     if let Some(after) = reply.on_sent.take() {
         after();

@@ -16,7 +16,7 @@ use super::world::{LIMITS, World};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Attributes that cannot be had.
+/// An attribute store that always fails.
 struct Failing;
 
 fn failed<T>() -> StoreResult<T> {

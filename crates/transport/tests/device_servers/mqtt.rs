@@ -1,4 +1,4 @@
-//! What only shows while the journal takes nothing, or no more from a device: connections must still be told to end.
+//! MQTT while the journal accepts nothing, or no more from a device: connections must still end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ async fn publish_to(stream: &mut TcpStream, version: MqttProtocolVersion, topic:
     stream.write_all(&out).await.unwrap();
 }
 
-/// Publishes and reads the PUBACK of success, which both versions write in two bytes.
+/// Publishes and reads the successful PUBACK, which both versions write in two bytes.
 async fn acknowledged(stream: &mut TcpStream, version: MqttProtocolVersion) {
     publish(stream, version).await;
     let mut puback = [0; 4];
@@ -84,7 +84,7 @@ async fn acknowledged(stream: &mut TcpStream, version: MqttProtocolVersion) {
     assert_eq!(puback, [0x40, 2, 0, 1]);
 }
 
-/// What comes until the connection is closed.
+/// Reads all output until the connection is closed.
 async fn last_words(stream: &mut TcpStream) -> Vec<u8> {
     let mut answer = Vec::new();
     tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer))
@@ -94,7 +94,7 @@ async fn last_words(stream: &mut TcpStream) -> Vec<u8> {
     answer
 }
 
-/// What a device is told before its connection ends because of a limit: nothing in version 3, code and reason in version 5.
+/// The output before a connection ends because of a limit: nothing in version 3, code and reason in version 5.
 fn told(version: MqttProtocolVersion, code: ReasonCode, why: &str) -> Vec<u8> {
     let mut out = Vec::new();
     if version.is_v5() {
@@ -210,7 +210,7 @@ async fn what_comes_from_behind_a_gateway_has_limits_of_its_own() {
         let mut puback = [0; 4];
         gateway.read_exact(&mut puback).await.unwrap();
         assert_eq!(puback, [0x40, 2, 0, 1]);
-        // What it sends for itself goes by another limit.
+        // The gateway's own messages have another limit.
         for _ in 0..2 {
             acknowledged(&mut gateway, version).await;
         }

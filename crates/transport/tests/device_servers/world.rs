@@ -1,4 +1,4 @@
-//! A node to test the device servers on.
+//! A node for tests of the device servers.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(super) const LIMITS: DeviceHttpLimits = DeviceHttpLimits {
 pub(super) struct World {
     router: Router,
     pub(super) services: Arc<TransportServices>,
-    /// The clock of the guard of addresses, which turns them away after three wrong credentials.
+    /// The clock of the address guard, which blocks an address after three wrong credentials.
     pub(super) guard_clock: Arc<ManualClock>,
     pub(super) context: services::ServiceContext,
     pub(super) usage: Arc<UsageStore>,
@@ -62,7 +62,7 @@ pub(super) struct World {
     uplink: QueueProducer,
     journal: Arc<EmbeddedJournal>,
     pub(super) store: Arc<SeriesStore>,
-    /// Receives all that is ever in the journal.
+    /// Receives all records of the journal.
     consumer: Box<dyn JournalConsumer>,
     ingest: Option<IngestService>,
     _dir: TempDir,
@@ -181,7 +181,7 @@ impl World {
         self.send(Request::post(path).body(body.into()).unwrap()).await
     }
 
-    /// Begins a post whose body arrives as it is sent.
+    /// Begins a post whose body is sent piece by piece.
     pub(super) fn begin(&self, path: &str) -> Slow {
         let (sender, receiver) = mpsc::channel::<Vec<u8>>(1);
         let body = Body::from_stream(stream::unfold(receiver, |mut receiver| async move {
@@ -193,7 +193,7 @@ impl World {
         Slow { sender, answer }
     }
 
-    /// Closes the journal and waits until all that it holds is stored.
+    /// Closes the journal and waits until all of its records are stored.
     pub(super) async fn store_all(&mut self) {
         self.journal.close().await;
         let ingest = self.ingest.take().unwrap();
@@ -202,7 +202,7 @@ impl World {
             .unwrap();
     }
 
-    /// The records of the closed journal: the size and the points of each.
+    /// The records of the closed journal, each as its size and number of points.
     pub(super) async fn journaled(&mut self) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         loop {
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// Times of the points of a series.
+    /// The timestamps of the points of a series.
     pub(super) async fn stored(&self, key: &str) -> Vec<i64> {
         let query = RangeQuery {
             start: 0,
@@ -268,14 +268,14 @@ fn size_and_points(bytes: &[u8]) -> (usize, usize) {
     (bytes.len(), points)
 }
 
-/// A post that is being sent.
+/// A post whose body is still being sent.
 pub(super) struct Slow {
     sender: mpsc::Sender<Vec<u8>>,
     pub(super) answer: tokio::task::JoinHandle<(u16, String)>,
 }
 
 impl Slow {
-    /// Sends a part of the body, and returns when the server has it (or has answered without it).
+    /// Sends a part of the body, and returns when the server has read it, or has answered without it.
     pub(super) async fn send(&self, part: impl Into<Vec<u8>>) {
         let _ = self.sender.send(part.into()).await;
         while self.sender.capacity() == 0 && !self.sender.is_closed() {
@@ -289,7 +289,7 @@ impl Slow {
         self.answer.await.unwrap()
     }
 
-    /// What is answered although the body has not ended.
+    /// The answer that arrives although the body has not ended.
     pub(super) async fn early_answer(self) -> (u16, String) {
         let Self { sender, answer } = self;
         let answer = answer.await.unwrap();
@@ -306,7 +306,7 @@ pub(super) fn empty(status: StatusCode) -> (u16, String) {
     (status.as_u16(), String::new())
 }
 
-/// A node whose journal is full and stays so, because nobody reads it for the group `everything`.
+/// A node whose journal stays full, because nobody reads it for the group `everything`.
 pub(super) async fn busy_world() -> World {
     let options = fieldline_journal::Options {
         segment_bytes: ByteSize::kib(4),
@@ -334,7 +334,7 @@ pub(super) async fn busy_world() -> World {
     world
 }
 
-/// Gives the tenant another limit of messages a month.
+/// Sets the tenant's monthly message limit.
 pub(super) async fn limit_messages(world: &World, limit: u64) {
     set_limit(world, "maxTransportMessages", limit.into()).await;
 }

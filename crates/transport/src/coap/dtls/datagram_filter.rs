@@ -1,12 +1,12 @@
-//! What of a datagram is let through to DTLS.
+//! Filters datagrams before they reach the DTLS library.
 //!
-//! The library keeps what arrives for a handshake without looking at who sends it, and puts fragments together recursively.
-//! Here, what no honest peer sends is dropped before it gets there: handshakes in many small pieces, messages of sizes that no
-//! certificate has, records that repeat what is over.
+//! The library buffers handshake records without checking the sender, and reassembles fragments recursively. This
+//! filter drops what no honest peer sends before it gets there: handshakes in many small pieces, messages larger than
+//! any certificate chain, records that repeat finished handshakes.
 
-/// Bytes before the content of a record (RFC 6347 §4.1).
+/// Bytes of a record's header (RFC 6347 §4.1).
 const RECORD: usize = 13;
-/// Bytes before a part of a handshake message (RFC 6347 §4.2.2).
+/// Bytes of a handshake fragment's header (RFC 6347 §4.2.2).
 const FRAGMENT: usize = 12;
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const ALERT: u8 = 21;
@@ -15,28 +15,28 @@ const APPLICATION_DATA: u8 = 23;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 
-/// Records in one datagram, and parts of messages in all of them.
+/// Most records in one datagram, and most handshake fragments over all of its records.
 const MAX_RECORDS: usize = 16;
 const MAX_FRAGMENTS: usize = 16;
 /// Longest handshake message, bytes: a chain of certificates.
 const MAX_MESSAGE: usize = 16 << 10;
-/// Messages of one handshake.
+/// Most messages of one handshake.
 const MAX_SEQUENCE: u16 = 16;
-/// Longest encrypted handshake record, bytes: Finished has less than a hundred.
+/// Longest encrypted handshake record, bytes: Finished takes less than a hundred.
 const MAX_FINISHED: usize = 128;
 
-/// What a datagram is about.
+/// The kind of content of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatagramContent {
-    /// The first message of a handshake that begins.
+    /// The first message of a new handshake.
     Begins,
-    /// A handshake that goes on, in the clear or encrypted.
+    /// A continued handshake, in the clear or encrypted.
     Handshake,
-    /// What belongs to a session.
+    /// Application data or alerts of a session.
     Session,
 }
 
-/// Looks at the records of a datagram; `None` for one that is to be dropped.
+/// Examines the records of a datagram; `None` if it must be dropped.
 pub(super) fn inspect(datagram: &[u8]) -> Option<DatagramContent> {
     let (mut rest, mut content, mut parts) = (datagram, None, MAX_FRAGMENTS);
     for _ in 0..MAX_RECORDS {
@@ -44,7 +44,7 @@ pub(super) fn inspect(datagram: &[u8]) -> Option<DatagramContent> {
         let [kind, _, _, epoch_high, epoch_low, .., length_high, length_low] = *header;
         let epoch = u16::from_be_bytes([epoch_high, epoch_low]);
         let length = usize::from(u16::from_be_bytes([length_high, length_low]));
-        // To the library an empty record is the end of the session, whoever sent it.
+        // The library takes an empty record for the end of the session, whoever sent it.
         if length == 0 {
             return None;
         }
@@ -70,19 +70,19 @@ pub(super) fn inspect(datagram: &[u8]) -> Option<DatagramContent> {
     None
 }
 
-/// Whether a datagram of the server begins with its first message after the cookie.
+/// Whether a datagram of the server begins with ServerHello, its first message after the cookie.
 pub(super) fn is_server_hello(datagram: &[u8]) -> bool {
     datagram.first() == Some(&HANDSHAKE) && datagram.get(RECORD) == Some(&SERVER_HELLO)
 }
 
-/// What a peer has chosen at random for the handshake that this datagram begins.
+/// The client random of the handshake that this datagram begins.
 pub(super) fn random(datagram: &[u8]) -> Option<&[u8]> {
     let hello = datagram.get(RECORD + FRAGMENT..)?;
-    // Behind the version.
+    // It follows the version.
     hello.get(2..34)
 }
 
-/// Looks at the parts of handshake messages in a record that is not encrypted, of which there may be so many yet.
+/// Examines the handshake fragments of an unencrypted record; `left` is the number of fragments still allowed.
 fn fragments(record: &[u8], left: &mut usize) -> Option<DatagramContent> {
     let (mut rest, mut content) = (record, DatagramContent::Handshake);
     while !rest.is_empty() {
@@ -206,7 +206,7 @@ mod tests {
             0,
             &part(SERVER_HELLO, 2, 1, 0, &[1, 2])
         )));
-        // It asks for the cookie, which goes to any address.
+        // HelloVerifyRequest asks for the cookie, and goes to any address.
         assert!(!is_server_hello(&record(
             HANDSHAKE,
             0,

@@ -1,4 +1,4 @@
-//! Sessions and handshakes by address, and how many there may be.
+//! Sessions and handshakes by address, and their limits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -12,31 +12,31 @@ use super::{DtlsIdentity, HANDSHAKE_BYTES, HANDSHAKE_DATAGRAMS, IDLE, Options};
 use crate::coap::counts::BoundedCounts;
 use crate::coap::exchanges::CoapPeer;
 
-/// Of all handshakes at a time, one in so many may be of the same IP address.
+/// One in this many handshakes may come from the same IP address.
 const HANDSHAKES_PART: usize = 8;
 
-/// One session, or the handshake of one.
+/// A session, or its handshake.
 pub(super) struct DtlsLink {
     endpoint: Endpoint,
     pub(super) session: u64,
     pub(super) since: Instant,
     pub(super) heard: Instant,
-    /// Who it is; `None` while hands are shaken.
+    /// The identity of the peer; `None` during the handshake.
     pub(super) identity: Option<Arc<DtlsIdentity>>,
-    /// How many datagrams of handshakes it may still send.
+    /// Handshake datagrams that the peer may still send.
     pub(super) allowance: u32,
-    /// Bytes that are still taken of it until the handshake is done.
+    /// Bytes that the peer may still send until the handshake is done.
     pub(super) room: usize,
-    /// Whether the address has shown that it receives what is sent to it.
+    /// Whether the peer has proven that it receives datagrams at its address.
     pub(super) is_proven: bool,
-    /// What the peer has chosen at random for this handshake, which tells a repetition from another one.
+    /// The client random of this handshake, which distinguishes a repetition from a new handshake.
     random: Vec<u8>,
-    /// The library has panicked over it: nothing more is to be done with it.
+    /// Whether the library has panicked over the session: it must not be used any more.
     pub(super) is_broken: bool,
 }
 
 impl DtlsLink {
-    /// Lets the library work on this session. `None` where it panics, which ends this session and no other.
+    /// Runs the library on this session. Returns `None` if it panics, which ends this session and no other.
     pub(super) fn guarded<T>(&mut self, work: impl FnOnce(&mut Endpoint) -> T) -> Option<T> {
         if self.is_broken {
             return None;
@@ -47,8 +47,8 @@ impl DtlsLink {
     }
 }
 
-/// What there is of one address: a session, and one that may take its place, as after a restart of the device. Until the
-/// second is there, the first goes on: anybody can send the beginning of a handshake with a false address.
+/// The session of an address, and a handshake that may replace it, for example after a restart of the device. The
+/// session stays until the handshake is complete, since anybody can begin a handshake with a forged address.
 #[derive(Default)]
 pub(super) struct AddressLinks {
     pub(super) current: Option<DtlsLink>,
@@ -58,14 +58,14 @@ pub(super) struct AddressLinks {
 #[derive(Default)]
 pub(super) struct DtlsSessions {
     slots: HashMap<SocketAddr, AddressLinks>,
-    /// How many slots there are of an IP address.
+    /// The number of slots by IP address.
     of_address: BoundedCounts<IpAddr>,
-    /// When those that are a session were heard last, the most silent first.
+    /// The last-heard time of each session, the most silent first.
     silence: BTreeSet<(Instant, SocketAddr)>,
     /// The addresses of handshakes, the oldest first.
     handshakes: BTreeMap<u64, SocketAddr>,
     handshakes_of: BoundedCounts<IpAddr>,
-    /// Sessions that the library has panicked over, and that are there yet.
+    /// Sessions that the library has panicked over, and that are still registered.
     broken: Vec<CoapPeer>,
     last: u64,
 }
@@ -75,14 +75,14 @@ impl DtlsSessions {
         self.slots.get_mut(&address)
     }
 
-    /// The session of a peer.
+    /// Returns the session of a peer.
     pub(super) fn session(&mut self, peer: CoapPeer) -> Option<&mut DtlsLink> {
         let link = self.slots.get_mut(&peer.address)?.current.as_mut()?;
         (link.session == peer.session).then_some(link)
     }
 
-    /// Begins a handshake, which takes the place of another one of the address, and maybe of the oldest one whose address has
-    /// proven nothing; sessions stay as they are. Returns whether there is room for it, or it was begun already.
+    /// Begins a handshake. It replaces another one of the address, and if there is no room the oldest one whose address
+    /// is unproven; sessions stay. Returns whether there was room, or the same handshake had begun already.
     pub(super) fn begin(
         &mut self,
         (address, random): (SocketAddr, &[u8]),
@@ -91,7 +91,7 @@ impl DtlsSessions {
         endpoint: impl FnOnce() -> Endpoint,
     ) -> bool {
         match self.slots.get(&address) {
-            // Once more, as the answer was lost.
+            // A repetition, because the answer was lost.
             Some(AddressLinks { next: Some(link), .. }) if link.random == random => return true,
             Some(_) => {}
             None if self.of_address.of(&address.ip()) >= options.max_sessions_per_address => return false,
@@ -128,7 +128,7 @@ impl DtlsSessions {
         true
     }
 
-    /// Addresses of handshakes.
+    /// The addresses of handshakes.
     pub(super) fn shaking(&self) -> Vec<SocketAddr> {
         self.handshakes.values().copied().collect()
     }
@@ -146,8 +146,8 @@ impl DtlsSessions {
         }
     }
 
-    /// Ends the oldest handshake, of this IP address where one is named, whose address has not proven itself. Returns whether
-    /// there was one.
+    /// Ends the oldest handshake whose address is unproven, of one IP address if `of` names it. Returns whether there
+    /// was one.
     fn end_oldest_unproven(&mut self, of: Option<IpAddr>) -> bool {
         let is_unproven = |address: &&SocketAddr| {
             let next = || self.slots.get(*address).and_then(|slot| slot.next.as_ref());
@@ -161,8 +161,8 @@ impl DtlsSessions {
         oldest.is_some()
     }
 
-    /// The handshake of an address is done: it is its session. Returns those that end for it, and whether there is room: where
-    /// there is none, and no other session was silent for long enough, it is among them.
+    /// Turns the completed handshake of an address into its session. Returns the sessions that end for it; if there is
+    /// no room and no other session was silent for long enough, the new one is among them.
     pub(super) fn promote(
         &mut self,
         address: SocketAddr,
@@ -193,7 +193,7 @@ impl DtlsSessions {
         ended
     }
 
-    /// The session of an address was heard, or the handshake of the next one.
+    /// Marks the session of an address, or its next handshake, as heard.
     pub(super) fn mark_heard(&mut self, address: SocketAddr, is_next: bool, now: Instant) {
         let Some(slot) = self.slots.get_mut(&address) else {
             return;
@@ -211,14 +211,14 @@ impl DtlsSessions {
         }
     }
 
-    /// Takes the session of an address out.
+    /// Removes the session of an address and returns it.
     pub(super) fn take_session(&mut self, address: SocketAddr) -> Option<DtlsLink> {
         let link = self.slots.get_mut(&address)?.current.take()?;
         self.silence.remove(&(link.heard, address));
         Some(link)
     }
 
-    /// Takes all out.
+    /// Removes all sessions and handshakes, and returns the sessions.
     pub(super) fn take_all(&mut self) -> Vec<(SocketAddr, DtlsLink)> {
         self.of_address.clear();
         self.handshakes_of.clear();
@@ -230,33 +230,33 @@ impl DtlsSessions {
             .collect()
     }
 
-    /// The address whose session was silent the longest, and for long enough to make room for another one.
+    /// The address of the longest silent session, if it was silent for long enough to be evicted.
     fn most_idle(&self, now: Instant) -> Option<SocketAddr> {
         let is_renewed =
             |address: &SocketAddr| self.slots.get(address).is_some_and(|slot| slot.next.is_some());
-        // Of those that are passed over there are no more than handshakes.
+        // Skips at most as many addresses as there are handshakes.
         let since = now.checked_sub(IDLE)?;
         self.silent_since(since).find(|address| !is_renewed(address))
     }
 
-    /// The addresses of sessions that were silent for so long.
+    /// The addresses of sessions that were silent for at least `span`.
     pub(super) fn silent_for(&self, span: std::time::Duration, now: Instant) -> Vec<SocketAddr> {
         let since = now.checked_sub(span);
         since.map_or_else(Vec::new, |since| self.silent_since(since).collect())
     }
 
-    /// The addresses of sessions that were heard last at a time or before, the most silent first.
+    /// The addresses of sessions last heard at `since` or before, the most silent first.
     fn silent_since(&self, since: Instant) -> impl Iterator<Item = SocketAddr> {
         let silent = self.silence.iter().take_while(move |(heard, _)| *heard <= since);
         silent.map(|(_, address)| *address)
     }
 
-    /// The library has panicked over a session, which is to end soon.
+    /// Registers a session that the library has panicked over, to be ended soon.
     pub(super) fn note_broken(&mut self, peer: CoapPeer) {
         self.broken.push(peer);
     }
 
-    /// Takes the sessions out that the library has panicked over.
+    /// Removes the sessions that the library has panicked over, and returns them.
     pub(super) fn take_broken(&mut self) -> Vec<(SocketAddr, DtlsLink)> {
         let mut taken = Vec::new();
         for peer in std::mem::take(&mut self.broken) {
@@ -270,7 +270,7 @@ impl DtlsSessions {
         taken
     }
 
-    /// Forgets an address of which there is nothing.
+    /// Drops the slot of an address if it is empty.
     pub(super) fn tidy(&mut self, address: SocketAddr) {
         let is_empty = |slot: &AddressLinks| slot.next.is_none() && slot.current.is_none();
         if self.slots.get(&address).is_some_and(is_empty) {

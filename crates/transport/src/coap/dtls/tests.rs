@@ -1,4 +1,4 @@
-//! Sessions with a client of the same library, whose datagrams are handed over by hand.
+//! Sessions with a client of the same library; the tests pass its datagrams on.
 
 use std::net::UdpSocket as StdSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use super::*;
 
 const SUITE: CipherSuiteId = CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256;
 
-/// Chance that fails as nobody expects it to, once it is told to.
+/// A random source that panics once it is told to.
 struct Chance {
     provider: Arc<dyn RTCCryptoProvider>,
     panics: AtomicBool,
@@ -95,7 +95,7 @@ impl World {
         }
     }
 
-    /// Hands over what the client would send.
+    /// Passes the client's pending datagrams to the server.
     fn hand_over(&self, client: &mut Client) -> DatagramOutcome {
         let mut all = DatagramOutcome::default();
         while let Some(out) = client.endpoint.poll_transmit() {
@@ -106,7 +106,7 @@ impl World {
         all
     }
 
-    /// Shakes hands until neither has anything to say. Returns sessions that have ended for it.
+    /// Runs the handshake until both sides are silent. Returns sessions that were ended by it.
     fn connect(&self, client: &mut Client) -> Vec<CoapPeer> {
         let mut ended = Vec::new();
         let mut buffer = vec![0; 2_048];
@@ -117,7 +117,7 @@ impl World {
                 is_silent = false;
                 let datagram = BytesMut::from(&buffer[..length]);
                 let now = std::time::Instant::now();
-                // What ends it is seen at the other end.
+                // An error ends the session, which the server side shows.
                 let _ = client.endpoint.read(now, client.server, None, datagram);
             }
             if is_silent {
@@ -154,7 +154,7 @@ async fn a_session_makes_room_for_one_that_is_there_and_for_no_handshake() {
     let mut first = world.client(HERE);
     assert!(world.connect(&mut first).is_empty());
     let known = world.peer(&first).expect("a session");
-    // One that is not idle stays, and who comes is turned away when its hands are shaken.
+    // The first is not idle and stays; the second is refused when its handshake is done.
     let mut second = world.client(HERE);
     let turned_away = world.connect(&mut second);
     assert_eq!(turned_away.len(), 1);
@@ -184,7 +184,7 @@ async fn an_address_has_an_eighth_of_the_handshakes() {
     let mut other = world.client(HERE);
     world.connect(&mut other);
     assert!(world.peer(&other).is_some());
-    // Whoever has shown nothing of itself keeps nobody else of its address out.
+    // Unproven handshakes do not keep other clients of their address out.
     let mut honest = world.client([127, 0, 0, 2]);
     world.connect(&mut honest);
     assert!(world.peer(&honest).is_some());
@@ -210,7 +210,7 @@ async fn a_panic_of_the_library_ends_the_session_it_comes_from() {
     assert!(world.secure.send(whole, b"message"));
     assert_eq!(world.secure.tick(tokio::time::Instant::now()), [broken]);
     assert_eq!(world.secure.sessions.lock().counts(), (1, 0));
-    // So do those that are there when the server stops.
+    // Sessions that are open when the server stops get the same treatment.
     world.chance.panics.store(true, Ordering::Relaxed);
     world.secure.close();
     assert!(!world.secure.send(whole, b"message"));

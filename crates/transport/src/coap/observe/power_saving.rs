@@ -1,4 +1,4 @@
-//! When a device that observes was heard, and whether one that saves power listens now.
+//! Tracks when an observing device was heard, and whether a power-saving device listens now.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use fieldline_devices::directory::ListenWindow;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How long is taken for true what is known of how a device saves power.
+/// How long a looked-up power-saving mode is trusted.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 
 /// See the module.
 pub(super) struct PowerSavingTracker(Mutex<PowerSavingState>);
 
 struct PowerSavingState {
-    /// How it saves power, with the time at which that was looked up.
+    /// The power-saving mode, with the time of its look-up.
     listening: Option<(Instant, Option<ListenWindow>)>,
     heard: Instant,
-    /// Whether it has not acknowledged something since, and so sleeps.
+    /// Whether it failed to acknowledge a message since, and so is asleep.
     sleeps: bool,
-    /// Whether it was sent something since beyond the time in which it listens.
+    /// Whether it was sent a message since outside its listening window.
     was_paged: bool,
 }
 
 impl PowerSavingTracker {
-    /// Of a device that is heard now.
+    /// Begins to track a device that is heard now.
     pub(super) fn new(now: Instant) -> Self {
         Self(Mutex::new(PowerSavingState {
             listening: None,
@@ -33,7 +33,7 @@ impl PowerSavingTracker {
         }))
     }
 
-    /// It is heard now.
+    /// Marks the device as heard now.
     pub(super) fn mark_heard(&self, now: Instant) {
         let mut state = self.0.lock();
         state.heard = now;
@@ -45,7 +45,7 @@ impl PowerSavingTracker {
         self.0.lock().heard
     }
 
-    /// How it saves power, if that was looked up lately; and whatever was known of it last.
+    /// Returns the power-saving mode if it was looked up lately; the error is the last known mode.
     pub(super) fn known(&self, now: Instant) -> Result<Option<ListenWindow>, Option<ListenWindow>> {
         match self.0.lock().listening {
             Some((at, listening)) if now.saturating_duration_since(at) < KNOWN_FOR => Ok(listening),
@@ -53,12 +53,13 @@ impl PowerSavingTracker {
         }
     }
 
-    /// How it saves power was looked up.
+    /// Stores the power-saving mode that was looked up.
     pub(super) fn set_listening(&self, listening: Option<ListenWindow>, now: Instant) {
         self.0.lock().listening = Some((now, listening));
     }
 
-    /// Whether it may be sent something now, where it saves power like this. One message beyond its time is to be sent then.
+    /// Whether a device with this power-saving mode may be sent a message now. Outside the window a paged device may
+    /// get one.
     pub(super) fn try_acquire_send(&self, listening: ListenWindow, now: Instant) -> bool {
         let mut state = self.0.lock();
         if !state.sleeps && now.saturating_duration_since(state.heard) <= listening.window {
@@ -69,7 +70,7 @@ impl PowerSavingTracker {
         pages
     }
 
-    /// What was sent at that time has not arrived: unless it was heard since, it has fallen asleep.
+    /// Marks the device as asleep because a message sent at `since` has not arrived, unless it was heard after that.
     pub(super) fn mark_asleep(&self, since: Instant) {
         let mut state = self.0.lock();
         if state.heard <= since {

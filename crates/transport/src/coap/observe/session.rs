@@ -1,4 +1,4 @@
-//! The session of a device that observes: sends what waits for it, one message at a time.
+//! The session of an observing device: sends its queued messages, one at a time.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -20,18 +20,18 @@ use crate::coap::reply::CoapReply;
 use crate::coap::server::CoapShared;
 use crate::payload::PayloadFormat;
 
-/// How long to wait where too many notifications wait for being acknowledged.
+/// Delay before a retry when too many notifications wait for an acknowledgement.
 const CROWDED_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What has become of something that was to be sent.
+/// The outcome of sending a message.
 enum NotificationAttempt {
     /// It has arrived, or never will.
     Over,
-    /// The device sleeps: it is to be sent again when it is heard.
+    /// The device sleeps: the message must be sent again when the device is heard.
     Asleep,
-    /// Another observation has taken the place of that which it was sent for.
+    /// The observation was replaced before the message arrived.
     Elsewhere,
-    /// It was not sent, as too much waits for being acknowledged.
+    /// It was not sent, because too many messages wait for an acknowledgement.
     TooMany,
 }
 
@@ -39,13 +39,13 @@ enum NotificationAttempt {
 pub(super) struct ObserverSession {
     pub(super) guard: SessionGuard,
     pub(super) observations: Mutex<ObservationSlots>,
-    /// Tells the task that something about the observations has changed, or that the device was heard.
+    /// Signals a change of the observations, or that the device was heard, to the task.
     pub(super) changed: watch::Sender<()>,
     power: PowerSavingTracker,
 }
 
 impl ObserverSession {
-    /// Of a device that is heard now.
+    /// Creates the session of a device that is heard now.
     pub(super) fn new(guard: SessionGuard) -> Self {
         Self {
             guard,
@@ -55,7 +55,7 @@ impl ObserverSession {
         }
     }
 
-    /// Ends observations; the session ends with the last of them.
+    /// Ends the matching observations; the session ends with the last one.
     pub(super) fn end_observations(&self, shared: &CoapShared, is_meant: impl Fn(&CoapObservation) -> bool) {
         let wants = {
             let mut observations = self.observations.lock();
@@ -73,7 +73,7 @@ impl ObserverSession {
         let control = self.guard.control();
         if wants == Subscriptions::NOTHING {
             control.unsubscribe(Subscriptions::ATTRIBUTES.and(Subscriptions::RPC));
-            // Nobody is told: this is how the task learns of it.
+            // Nobody is notified: closing the session is how its task learns of it.
             control.close(CloseReason::Inactive);
         } else {
             let calls = &shared.services.rpc;
@@ -82,7 +82,7 @@ impl ObserverSession {
         self.changed.send_replace(());
     }
 
-    /// Waits for what is to be sent next; `Err` when the session is to end.
+    /// Waits for the next message to send; `Err` when the session is closed.
     async fn next(&self) -> Result<Downlink, CloseReason> {
         let control = self.guard.control();
         poll_fn(|context| {
@@ -99,7 +99,7 @@ impl ObserverSession {
         .await
     }
 
-    /// Waits for something, but not beyond the end of the session.
+    /// Waits for a future, but not beyond the end of the session.
     async fn unless_closed<T>(&self, waiting: impl Future<Output = T>) -> Result<T, CloseReason> {
         let control = self.guard.control();
         let mut waiting = pin!(waiting);
@@ -115,8 +115,8 @@ impl ObserverSession {
         .await
     }
 
-    /// The observation of a subject with the number of its next notification, once its first response was sent; `None` where
-    /// there is none.
+    /// Waits until the first response of an observation was sent, and returns the observation with its next sequence
+    /// number; `None` if there is no observation.
     async fn open(&self, subject: ObservedResource) -> Option<CoapObservation> {
         let mut changed = self.changed.subscribe();
         loop {
@@ -133,19 +133,19 @@ impl ObserverSession {
         }
     }
 
-    /// The device was heard: what waits for it can be sent.
+    /// Marks the device as heard, and wakes the task to send queued messages.
     pub(super) fn mark_heard(&self) {
         self.power.mark_heard(Instant::now());
         self.changed.send_replace(());
     }
 
-    /// For how long the device listens after it was heard, where it saves power.
+    /// Returns the listening window of the device, if it saves power.
     async fn listening(&self, shared: &CoapShared) -> Option<ListenWindow> {
         match self.power.known(Instant::now()) {
             Ok(listening) => listening,
             Err(before) => {
                 let found = shared.services.directory.listening(self.guard.device()).await;
-                // What cannot be looked up now is as it was.
+                // If the look-up fails, the last known mode counts.
                 let listening = found.unwrap_or(before);
                 self.power.set_listening(listening, Instant::now());
                 listening
@@ -153,7 +153,7 @@ impl ObserverSession {
         }
     }
 
-    /// Waits until the device listens. Returns whether it is one that does not always do so.
+    /// Waits until the device listens. Returns whether it is a power-saving device.
     async fn wait_awake(&self, shared: &CoapShared) -> Result<bool, CloseReason> {
         let mut changed = self.changed.subscribe();
         loop {
@@ -164,12 +164,13 @@ impl ObserverSession {
             if self.power.try_acquire_send(listening, Instant::now()) {
                 return Ok(true);
             }
-            // The session has it as long as it is there.
+            // The session holds the sender, so this cannot fail.
             let _ = self.unless_closed(changed.changed()).await?;
         }
     }
 
-    /// Sends one thing, and waits until it has arrived. What the session has not brought to its end is another one's.
+    /// Delivers one message, and waits until it has arrived. If the session closes first, an RPC request is given back
+    /// for another session.
     async fn deliver(&self, shared: &CoapShared, downlink: Downlink) -> Result<(), CloseReason> {
         let delivered = self.deliver_whole(shared, &downlink).await;
         if delivered.is_err()
@@ -191,7 +192,7 @@ impl ObserverSession {
             let sent = Instant::now();
             match self.deliver_once(shared, downlink, sleeps).await? {
                 NotificationAttempt::Over => return Ok(()),
-                // This waits with the rest until it is heard.
+                // The message waits, with those behind it, until the device is heard.
                 NotificationAttempt::Asleep => self.power.mark_asleep(sent),
                 NotificationAttempt::Elsewhere => {}
                 NotificationAttempt::TooMany => {
@@ -202,7 +203,7 @@ impl ObserverSession {
         }
     }
 
-    /// Waits until an observation is another one, or none.
+    /// Waits until an observation was replaced or has ended.
     async fn wait_replaced(&self, subject: ObservedResource, observation: &CoapObservation) {
         let mut changed = self.changed.subscribe();
         loop {
@@ -211,12 +212,12 @@ impl ObserverSession {
             if !self.observations.lock().of(subject).as_ref().is_some_and(is_same) {
                 return;
             }
-            // The session has it as long as it is there.
+            // The session holds the sender, so this cannot fail.
             let _ = changed.changed().await;
         }
     }
 
-    /// Sends one thing, and waits until it has arrived.
+    /// Sends one message, and waits until it has arrived.
     async fn deliver_once(
         &self,
         shared: &CoapShared,
@@ -225,7 +226,7 @@ impl ObserverSession {
     ) -> Result<NotificationAttempt, CloseReason> {
         let device = self.guard.device();
         if device.is_stale() {
-            // What cannot be read now is as it was.
+            // If the refresh fails, the old settings count.
             let _ = shared.services.directory.refresh(device).await;
         }
         let settings = device.settings();
@@ -243,7 +244,7 @@ impl ObserverSession {
                     return Ok(NotificationAttempt::Over);
                 }
             },
-            // Calls by the device are answered as requests.
+            // The device's own RPC requests are answered in their responses.
             Downlink::Answer(..) => return Ok(NotificationAttempt::Over),
         };
         let Some(observation) = self.unless_closed(self.open(subject)).await? else {
@@ -269,7 +270,8 @@ impl ObserverSession {
             NotificationArrival::Never => CoapDelivery::TimedOut,
             NotificationArrival::Later => return Ok(NotificationAttempt::TooMany),
             NotificationArrival::Awaited(arrival) => {
-                // Whoever observes anew, as from another address after a restart, is not kept waiting for the former one.
+                // A new observation, for example from another address after a restart, does not wait for the former
+                // peer.
                 let arrived = async {
                     tokio::select! {
                         biased;
@@ -305,7 +307,7 @@ impl ObserverSession {
         Ok(NotificationAttempt::Over)
     }
 
-    /// Asks the peers that observe whether they are there. One that saves power does not hear that.
+    /// Pings the observing peers. A power-saving device is not pinged, as it may not listen.
     async fn ping_observers(&self, shared: &CoapShared) -> Result<(), CloseReason> {
         if self.listening(shared).await.is_some() {
             return Ok(());
@@ -324,10 +326,10 @@ impl ObserverSession {
                     .await?
                     .unwrap_or(CoapDelivery::TimedOut),
                 Err(CoapSendError::NoWay) => CoapDelivery::TimedOut,
-                // It is asked another time.
+                // The ping is tried again later.
                 Err(CoapSendError::TooMany) => continue,
             };
-            // A ping is answered with a reset.
+            // A peer answers a ping with a reset.
             if arrival == CoapDelivery::TimedOut {
                 self.end_observations(shared, |observation| observation.key.peer == peer);
             } else {
@@ -341,12 +343,12 @@ impl ObserverSession {
         Ok(())
     }
 
-    /// Sends what the device observes until its session ends; returns why that is.
+    /// Sends notifications until the session ends; returns the reason.
     pub(super) async fn serve(&self, shared: &CoapShared) -> CloseReason {
         let silence = shared.options.observer_silence.0;
         let mut asked = self.power.last_heard();
         loop {
-            // Whatever is sent to it: who acknowledges nothing may be gone.
+            // Messages sent to the device do not postpone the ping: a peer that acknowledges nothing may be gone.
             let ask_at = self.power.last_heard().max(asked) + silence;
             let turn = if Instant::now() >= ask_at {
                 asked = Instant::now();
