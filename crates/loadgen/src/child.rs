@@ -1,5 +1,5 @@
-//! Servers of its own: the platform on a temporary directory, and the limit server. They end with their handle, and with this
-//! process however it ends.
+//! Helper servers: the platform on a temporary directory, and the limit server. They end when their handle is dropped,
+//! and with this process, however it ends.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,10 +19,10 @@ use crate::error::{LoadError, LoadResult};
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Lines of the log that are shown when a server does not start.
+/// Log lines shown if a server does not start.
 const SHOWN_LINES: usize = 10;
 
-/// A process that is stopped when this is dropped.
+/// A child process that is stopped when this handle is dropped.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     process: std::process::Child,
@@ -30,7 +30,7 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Runs this program with these arguments.
+    /// Starts a command of this program.
     fn start(arguments: &mut Command) -> LoadResult<Self> {
         let process = arguments.spawn().map_err(cannot_start)?;
         let pid = Pid::from_child(&process);
@@ -38,7 +38,7 @@ impl ChildProcess {
         Ok(Self { process, pid })
     }
 
-    /// Its process id.
+    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }
@@ -50,7 +50,7 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = kill_process(self.pid, Signal::TERM);
         let asked = Instant::now();
         let mut is_killed = false;
@@ -64,7 +64,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// A command that runs this program, and ends with the process that starts it.
+/// Returns a command that runs this program, and ends with the calling process.
 fn program() -> LoadResult<Command> {
     let program = std::env::current_exe().map_err(cannot_start)?;
     let mut command = Command::new(program);
@@ -73,13 +73,13 @@ fn program() -> LoadResult<Command> {
     Ok(command)
 }
 
-/// Becomes another command of this program, which is ended with the process that asks for it.
+/// Replaces this process by another command of the program, which ends with the calling process.
 ///
 /// # Errors
-/// The program cannot be run, or that process has ended already.
+/// The program cannot be run, or the calling process has ended already.
 pub(crate) fn run_with_parent(args: &WithParentArgs) -> LoadResult<bool> {
     set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| cannot_start(error.into()))?;
-    // Who ended before the signal was asked for sends none.
+    // A parent that ended before the signal was requested sends none.
     if getppid().map(Pid::as_raw_nonzero) != Some(args.parent) {
         return Err(LoadError::Engine("who has asked for this has ended".to_owned()));
     }
@@ -87,17 +87,17 @@ pub(crate) fn run_with_parent(args: &WithParentArgs) -> LoadResult<bool> {
     Err(cannot_start(Command::new(program).args(&args.arguments).exec()))
 }
 
-/// The platform with its demo tenant on a directory of its own.
+/// A platform server with its demo tenant, on a directory of its own.
 #[derive(Debug)]
 pub(crate) struct OwnServer {
     pub(crate) process: ChildProcess,
-    /// Address of REST and HTTP devices.
+    /// Base URL of REST and HTTP devices.
     pub(crate) url: String,
-    /// Address of MQTT devices.
+    /// Address for MQTT devices.
     pub(crate) mqtt: SocketAddr,
 }
 
-/// Starts the platform. `home` has to be empty and to outlive it.
+/// Starts the platform. `home` must be empty, and must outlive the server.
 pub(crate) fn own_server(home: &Path) -> LoadResult<OwnServer> {
     let data = home.join("data");
     let log_path = home.join("server.log");
@@ -143,19 +143,19 @@ pub(crate) fn own_server(home: &Path) -> LoadResult<OwnServer> {
     }
 }
 
-/// Which limit server.
+/// The kind of limit server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitServerKind {
-    /// Parses and acknowledges MQTT.
+    /// Parses and acknowledges MQTT messages.
     Plain,
-    /// Appends and commits first.
+    /// Appends and commits messages before it acknowledges them.
     Fsync,
     /// A bare HTTP handler that appends to the journal.
     Http,
 }
 
 impl LimitServerKind {
-    /// What it does, for the report.
+    /// Describes the server's work, for the report.
     pub(crate) fn what(self) -> &'static str {
         match self {
             Self::Plain => "parse and acknowledge",
@@ -165,7 +165,7 @@ impl LimitServerKind {
     }
 }
 
-/// Starts a limit server whose file, if any, is in `home`.
+/// Starts a limit server, with its file in `home` if it has one.
 pub(crate) fn limit_server(kind: LimitServerKind, home: &Path) -> LoadResult<(ChildProcess, SocketAddr)> {
     let mut command = program()?;
     command
@@ -179,7 +179,7 @@ pub(crate) fn limit_server(kind: LimitServerKind, home: &Path) -> LoadResult<(Ch
     let mut child = ChildProcess::start(command.stdout(Stdio::piped()))?;
     let mut line = String::new();
     if let Some(output) = child.process.stdout.take() {
-        // An empty line fails below.
+        // If the read fails, the empty line fails to parse below.
         let _ = BufReader::new(output).read_line(&mut line);
     }
     line.trim()

@@ -1,5 +1,5 @@
-//! What would be left behind if the process ended now: servers that were started, and what they and others keep on the disk.
-//! Destructors see to that, but not where a signal ends the process.
+//! Registers child servers and temporary files for removal when the process ends. Destructors remove them as well, but
+//! do not run when a signal ends the process.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -25,42 +25,42 @@ fn lock_registry() -> MutexGuard<'static, CleanupRegistry> {
     CLEANUP_REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends this process with an exit code, after it has ended the servers that it started and removed what they kept. For
-/// whoever is told by a signal to end.
+/// Exits with a code after it has killed the registered child servers and removed the registered paths. For signal
+/// handlers.
 pub fn clean_up_and_exit(code: i32) -> ! {
     let left = lock_registry();
     for child in &left.children {
-        // It may have ended by itself, and has nothing to lose.
+        // The process may have ended already, and has nothing to lose.
         let _ = kill_process(*child, Signal::KILL);
         let _ = waitpid(Some(*child), WaitOptions::empty());
     }
     for path in &left.paths {
         remove(path);
     }
-    // The lock is kept, so that nothing new is made.
+    // The lock is held until the exit, so that nothing new is registered.
     std::process::exit(code)
 }
 
 fn remove(path: &Path) {
-    // A path that is gone needs no removing, and who cannot remove it cannot be helped.
+    // A path that is gone needs no removal, and a failed removal cannot be helped.
     let _ = match path.symlink_metadata() {
         Ok(about) if about.is_dir() => std::fs::remove_dir_all(path),
         _ => std::fs::remove_file(path),
     };
 }
 
-/// A file or directory that is removed with this.
+/// A file or directory that is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct CleanupPath(PathBuf);
 
 impl CleanupPath {
-    /// Takes over a path.
+    /// Takes ownership of a path.
     pub(crate) fn new(path: PathBuf) -> Self {
         lock_registry().paths.push(path.clone());
         Self(path)
     }
 
-    /// A new directory of its own for files of a passing use.
+    /// Creates a directory for temporary files.
     pub(crate) fn directory() -> LoadResult<Self> {
         let directory = TempDir::with_prefix("fieldline-bench-").map_err(|error| LoadError::Io {
             path: std::env::temp_dir(),
@@ -69,7 +69,7 @@ impl CleanupPath {
         Ok(Self::new(directory.keep()))
     }
 
-    /// Where it is.
+    /// The path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -83,12 +83,13 @@ impl Drop for CleanupPath {
     }
 }
 
-/// Notes a process that was started.
+/// Registers a child process.
 pub(crate) fn register_child(pid: Pid) {
     lock_registry().children.push(pid);
 }
 
-/// Looks whether a process that was noted has ended, and forgets it if so: nobody may signal its number any more.
+/// Checks whether a registered process has ended, and if so removes it from the registry: its process id must not be
+/// signalled any more.
 pub(crate) fn try_wait_child(
     pid: Pid,
     child: &mut std::process::Child,

@@ -1,4 +1,4 @@
-//! Idle connections: how fast they are accepted, and how much memory each takes.
+//! Measures idle connections: how fast they are accepted, and how much memory each takes.
 
 use std::time::Duration;
 
@@ -15,21 +15,21 @@ use crate::process::{CpuTime, ProcessSample};
 use crate::target::LoadTarget;
 use crate::telemetry::check_files;
 
-/// Looking whether the server has come to rest.
+/// Interval of the checks whether the server is idle.
 const IDLE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_IDLE_POLLS: usize = 30;
-/// A process that uses less processor time than this between two looks has nothing to do.
+/// A process that uses less processor time than this between two checks is idle, microseconds.
 const IDLE_US: u64 = 50_000;
 
-/// What was measured.
+/// The results of a run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct IdleConnectionReport {
     steps: Vec<IdleConnectionStep>,
-    /// Bytes of anonymous memory a connection, between the first and the last step.
+    /// Bytes of anonymous memory per connection, between the first and the last step.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_connection: Option<f64>,
-    /// Connections a second of a limit server, for the last step.
+    /// Connections a second of a limit server, at the last step's number of connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_connections_per_second: Option<f64>,
 }
@@ -38,14 +38,14 @@ struct IdleConnectionReport {
 #[serde(rename_all = "camelCase")]
 struct IdleConnectionStep {
     connections: usize,
-    /// None for a step that opens none.
+    /// `None` for a step that opens no connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     connections_per_second: Option<f64>,
     resident_bytes: u64,
     anonymous_bytes: u64,
 }
 
-/// Opens idle connections and prints what they take. Whether all were accepted.
+/// Opens idle connections and prints their cost. Returns whether all were accepted.
 pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
     args.check()?;
     let counts = &args.counts;
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
     Ok(all)
 }
 
-/// Waits for so long, and then until the process has nothing to do, and looks at it.
+/// Waits for `settle`, then until the process is idle, and samples its memory.
 fn wait_until_idle(pid: u32, settle: Duration) -> LoadResult<ProcessSample> {
     let ended = || LoadError::Engine(format!("the server, process {pid}, has ended"));
     std::thread::sleep(settle);

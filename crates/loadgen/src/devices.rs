@@ -1,5 +1,5 @@
-//! The devices that a load comes from, named and tokened like those of ThingsBoard's own load generator, so that either
-//! finds the devices of the other: `DW00000000`, `DW00000001`, and so on.
+//! The devices of a load, with names and tokens like those of ThingsBoard's own load generator, so that each tool finds
+//! the devices of the other: `DW00000000`, `DW00000001`, and so on.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -19,34 +19,34 @@ mod profile;
 
 const NAME_PREFIX: &str = "DW";
 
-/// Digits of a name; indices beyond have longer names.
+/// Digits of a name; larger indices have longer names.
 const NAME_DIGITS: usize = 8;
 
-/// Devices of this many are looked up one by one, of more in pages.
+/// Up to this many devices are looked up one by one, more in pages.
 const MAX_SINGLE_LOOKUPS: usize = 64;
 
-/// Pages are not worth reading where they hold this many times the devices that are looked for.
+/// Pages are not read if they would list more than this many times the number of wanted devices.
 const MAX_PAGED_SHARE: usize = 20;
 
-/// Failures in a row after which the rest is not tried any more.
+/// Failures in a row after which the rest is not tried.
 const MAX_CONSECUTIVE_FAILURES: usize = 50;
 
-/// Reasons of failures that are kept.
+/// Most failure reasons that are kept.
 const MAX_FAILURES: usize = 5;
 
-/// Name of a device, which is its access token too.
+/// Returns the name of a device, which is its access token as well.
 #[must_use]
 pub fn device_name(index: u32) -> String {
     format!("{NAME_PREFIX}{index:0NAME_DIGITS$}")
 }
 
-/// Index of the device of a name.
+/// Returns the index of the device with a name.
 fn device_index(name: &str) -> Option<u32> {
     let index = name.strip_prefix(NAME_PREFIX)?.parse().ok()?;
     (device_name(index) == name).then_some(index)
 }
 
-/// Devices from one index up to another.
+/// Devices from one index up to, but not including, another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceRange {
     /// The first index.
@@ -56,19 +56,19 @@ pub struct DeviceRange {
 }
 
 impl DeviceRange {
-    /// How many devices there are.
+    /// The number of devices.
     #[must_use]
     pub const fn len(self) -> usize {
         self.end.saturating_sub(self.start) as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no devices.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Name of the device at a position, from 0.
+    /// Returns the name of the device at a position, counted from 0.
     #[must_use]
     pub fn name(self, position: usize) -> String {
         device_name(
@@ -77,7 +77,7 @@ impl DeviceRange {
         )
     }
 
-    /// Position of the device of a name.
+    /// Returns the position of the device with a name.
     fn position(self, name: &str) -> Option<usize> {
         let index = device_index(name)?;
         (self.start..self.end)
@@ -85,7 +85,7 @@ impl DeviceRange {
             .then(|| (index - self.start) as usize)
     }
 
-    /// What all names begin with.
+    /// The longest prefix shared by all names.
     fn common_prefix(self) -> String {
         let (first, last) = (device_name(self.start), device_name(self.end.saturating_sub(1)));
         if first.len() != last.len() {
@@ -99,28 +99,28 @@ impl DeviceRange {
     }
 }
 
-/// What came of making devices.
+/// The result of creating devices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CreateDevicesResult {
-    /// Devices that were made.
+    /// Devices that were created.
     pub created: usize,
-    /// Devices that were there.
+    /// Devices that existed already.
     pub found: usize,
-    /// Devices that could not be made.
+    /// Devices that could not be created.
     pub failed: usize,
-    /// Why not: the first few reasons, with names.
+    /// The first few reasons of failures, with names.
     pub failures: Vec<String>,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Ids in the order of the range, `None` where there is no device.
+    /// Ids in the order of the range, `None` for a device that does not exist.
     pub ids: Vec<Option<String>>,
 }
 
-/// Makes the devices of a range that are not there yet, with `workers` requests at a time. `progress` is told after each
-/// device how many are done.
+/// Creates the devices of a range that do not exist yet, with `workers` requests at a time. Calls `progress` after each
+/// device with the number of devices done.
 ///
 /// # Errors
-/// So many failed in a row that the rest would as well; the error is the last one's.
+/// Too many requests in a row failed; the error is that of the last one.
 pub fn create_devices(
     client: &RestClient,
     range: DeviceRange,
@@ -160,7 +160,7 @@ pub fn create_devices(
     })
 }
 
-/// Id of a device that is made if need be, and whether it was.
+/// Creates a device if it does not exist. Returns its id, and whether it was created.
 fn create_device(
     client: &RestClient,
     name: &str,
@@ -180,7 +180,7 @@ fn create_device(
             let id = id_of(&saved).ok_or_else(|| no_id("POST", "/api/device"))?;
             Ok((id, true))
         }
-        // Somebody else may have made it in the meantime.
+        // Another client may have created it in the meantime.
         Err(error @ LoadError::Refused { status: 400, .. }) => match find_device(client, name)? {
             Some(id) => Ok((id, false)),
             None => Err(error),
@@ -189,10 +189,10 @@ fn create_device(
     }
 }
 
-/// Ids of the devices of a range, `None` where there is none.
+/// Returns the ids of the devices of a range, `None` for a device that does not exist.
 ///
 /// # Errors
-/// The server is out of reach or refuses.
+/// The server is out of reach or refuses the request.
 pub fn find_devices(
     client: &RestClient,
     range: DeviceRange,
@@ -207,26 +207,26 @@ pub fn find_devices(
     Ok(outcome.results)
 }
 
-/// What came of deleting devices.
+/// The result of deleting devices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeleteDevicesResult {
     /// Devices that were deleted.
     pub deleted: usize,
-    /// Devices that were not there.
+    /// Devices that did not exist.
     pub absent: usize,
     /// Devices that could not be deleted.
     pub failed: usize,
-    /// Why not: the first few reasons.
+    /// The first few reasons of failures.
     pub failures: Vec<String>,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// Deletes devices, and with them what they sent, with `workers` requests at a time. `progress` is told after each device
-/// how many are done.
+/// Deletes devices and their data, with `workers` requests at a time. Calls `progress` after each device with the
+/// number of devices done.
 ///
 /// # Errors
-/// So many failed in a row that the rest would as well; the error is the last one's.
+/// Too many requests in a row failed; the error is that of the last one.
 pub fn delete_devices(
     client: &RestClient,
     ids: &[String],
@@ -266,8 +266,8 @@ fn find_device(client: &RestClient, name: &str) -> LoadResult<Option<String>> {
     }
 }
 
-/// Ids of the devices of a range by position, read in pages; `None` where pages are not worth it or not to be had, so that
-/// devices have to be looked up one by one.
+/// Reads the ids of the devices of a range by position, in pages. Returns `None` if pages are not worth it or fail, so
+/// that devices must be looked up one by one.
 fn list_devices(client: &RestClient, range: DeviceRange) -> Option<HashMap<usize, String>> {
     if range.len() <= MAX_SINGLE_LOOKUPS {
         return None;
@@ -288,14 +288,14 @@ fn list_devices(client: &RestClient, range: DeviceRange) -> Option<HashMap<usize
     (outcome.is_ok() && is_worth_it).then_some(known)
 }
 
-/// What came of many requests.
+/// The result of many requests.
 struct BulkResult<T> {
     results: Vec<Option<T>>,
     failed: usize,
     failures: Vec<String>,
 }
 
-/// Does `job` for each position, and ends with the error once as many as `hopeless` failed in a row.
+/// Runs `job` for each position, and returns the last error once `hopeless` jobs in a row have failed.
 fn run<T: Send>(
     count: usize,
     workers: usize,

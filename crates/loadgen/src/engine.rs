@@ -1,4 +1,4 @@
-//! The event loop of the load generator: one thread for all connections, no allocation a message.
+//! The event loop of the load generator: one thread for all connections, without an allocation per message.
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -25,17 +25,17 @@ pub use plan::{AlarmLoad, DeviceProtocol, LoadPace, LoadPlan};
 pub use socket::ClientTls;
 pub use tally::{DeviceTally, LoadInterval, LoadTotals};
 
-/// Messages in flight on a connection in open loop, at most.
+/// Most messages in flight on a connection in open loop.
 const OPEN_WINDOW: usize = 64;
-/// Events of one wake-up.
+/// Most events of one wake-up.
 const EVENTS: usize = 1_024;
 const TIMER: Token = Token(usize::MAX);
 
-/// What an answer of the server means.
+/// A reply of the server.
 enum ServerReply<'a> {
-    /// The device was let in.
+    /// The server has accepted the device.
     Accepted,
-    /// It was not, for this reason.
+    /// The server has refused the device, for this reason.
     Refused(&'a str),
     /// The message with this packet identifier is acknowledged.
     Acknowledged(u16),
@@ -56,7 +56,7 @@ impl LoadEngine {
     /// Prepares a load without opening connections.
     ///
     /// # Errors
-    /// The system gives no event queue.
+    /// The system has no event queue or timer.
     pub fn new(plan: LoadPlan) -> Result<Self, LoadError> {
         let poll = Poll::new().map_err(|error| LoadError::Engine(format!("epoll: {error}")))?;
         let timer = TimerFd::new(&poll, TIMER)?;
@@ -78,11 +78,11 @@ impl LoadEngine {
         })
     }
 
-    /// Opens connections, a number at a time, until `count` are open or refused, and tells `progress` how many are open.
-    /// Returns how long it took.
+    /// Opens connections, at most the plan's `opening` at a time, until `count` of them are open or refused. Reports
+    /// the number of open ones to `progress`, and returns the duration.
     ///
     /// # Errors
-    /// All were refused, nothing was heard of some for the plan's patience, or the system has no more sockets.
+    /// All were refused, the server did not react within the plan's reply timeout, or the system has no more sockets.
     pub fn connect(&mut self, count: usize, progress: &mut dyn FnMut(usize)) -> Result<Duration, LoadError> {
         let count = count.min(self.clients.len());
         let started = Instant::now();
@@ -127,7 +127,7 @@ impl LoadEngine {
         }
     }
 
-    /// Connections that are open, and those that were refused with the first reason.
+    /// Returns the numbers of open and of refused connections, and the reason of the first refusal.
     pub fn connected(&self) -> (usize, usize, Option<&str>) {
         (
             self.state.connected,
@@ -136,11 +136,11 @@ impl LoadEngine {
         )
     }
 
-    /// Lets each connected device send `message` once, a pack at a time, and waits for the acknowledgements. Over HTTP, where
-    /// connections belong to no device, nothing is sent.
+    /// Sends `message` once from each connected device, `pack` devices at a time, and waits for the acknowledgements.
+    /// Sends nothing over HTTP, where connections belong to no device.
     ///
     /// # Errors
-    /// An acknowledgement did not come within the plan's patience.
+    /// An acknowledgement did not arrive within the plan's reply timeout.
     pub fn warm_up(&mut self, message: &[u8], pack: usize) -> Result<(), LoadError> {
         let DeviceProtocol::Mqtt { qos, .. } = self.plan.protocol else {
             return Ok(());
@@ -164,31 +164,31 @@ impl LoadEngine {
         Ok(())
     }
 
-    /// What each device has sent and got acknowledged in the last load, in the order of the tokens.
+    /// The counts of sent and acknowledged messages of each device in the last load, in the order of the tokens.
     pub fn devices(&self) -> &[DeviceTally] {
         &self.state.devices
     }
 
-    /// The plan it runs.
+    /// The plan of the engine.
     pub fn plan(&self) -> &LoadPlan {
         &self.plan
     }
 
-    /// When the last load began and until when its messages are dated, in milliseconds since 1970, the end excluded.
+    /// The time span of the last load's messages, in milliseconds since 1970, the end excluded.
     pub fn span(&self) -> (i64, i64) {
         let last = self.state.devices.iter().map(|device| device.last_ts).max();
         let begin = self.state.started_ms;
         (begin, last.unwrap_or(begin).max(begin) + 1)
     }
 
-    /// Ends all connections as devices do.
+    /// Closes all connections in an orderly way, as devices do.
     pub fn disconnect(&mut self) {
         self.state.phase = LoadPhase::Quiet;
         let mqtt = matches!(self.plan.protocol, DeviceProtocol::Mqtt { .. });
         self.state.output.clear();
         mqtt::put_disconnect(&mut self.state.output);
         for client in &mut self.clients {
-            // A packet that is half written cannot be followed by another.
+            // No packet can follow one that is half written.
             if let (true, ClientStage::Ready, false, Some(link)) =
                 (mqtt, client.stage, client.is_blocked, client.socket.as_mut())
             {
@@ -204,12 +204,12 @@ impl LoadEngine {
         self.clients.iter().map(SimulatedClient::in_flight).sum()
     }
 
-    /// Waits for events, at most so long, and handles them.
+    /// Waits for events for at most `at_most`, and handles them.
     fn wait(&mut self, events: &mut Events, at_most: Duration) -> Result<(), LoadError> {
         let wait = self.timer.bound(at_most)?;
         match self.poll.poll(events, Some(wait)) {
             Ok(()) => {}
-            // What is left in there from the last time has been handled.
+            // Events left from the last poll have been handled already.
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(LoadError::Engine(format!("epoll: {error}"))),
         }

@@ -1,17 +1,17 @@
-//! What can go wrong while a load is prepared, run or checked.
+//! Errors of preparing, running and checking a load.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Result of what this crate does.
+/// Result type of this crate.
 pub type LoadResult<T> = Result<T, LoadError>;
 
-/// Why a run cannot go on. The text is complete by itself, and never holds a user's password or token.
+/// The reason why a run cannot go on. The text is complete by itself, and never contains a user's password or token.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The server answered, and the answer was no.
+    /// The server refused the request.
     #[error("{method} {path} was refused with {status}: {message}")]
     Refused {
         /// Method of the request.
@@ -20,25 +20,25 @@ pub enum LoadError {
         path: String,
         /// HTTP status of the answer.
         status: u16,
-        /// What the body of the answer says.
+        /// The message in the body of the response.
         message: String,
     },
-    /// There was no answer: no connection, a lost one, or none in time.
+    /// No response arrived: no connection, a lost one, or a timeout.
     #[error("{url} cannot be reached: {error}")]
     Unreachable {
         /// Address of the server.
         url: String,
-        /// What happened to the connection.
+        /// The error of the connection.
         error: io::Error,
     },
-    /// The server answered with something that makes no sense here.
+    /// The response is not what was expected.
     #[error("{method} {path} gave a bad answer: {reason}")]
     BadAnswer {
         /// Method of the request.
         method: &'static str,
         /// Path and query of the request.
         path: String,
-        /// What is wrong with the answer.
+        /// The fault of the response.
         reason: String,
     },
     /// A file cannot be read or written.
@@ -46,19 +46,19 @@ pub enum LoadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// What was asked for makes no sense.
+    /// An option is invalid.
     #[error("invalid option: {0}")]
     InvalidOption(String),
-    /// The load could not be made.
+    /// The load could not be run.
     #[error("{0}")]
     Engine(String),
 }
 
 impl LoadError {
-    /// Status of the answer, where the server gave one that says no.
+    /// Status of the response, if the server refused the request.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {

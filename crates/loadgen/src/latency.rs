@@ -1,4 +1,4 @@
-//! Distributions of times, in microseconds.
+//! Latency distributions, in microseconds.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use hdrhistogram::Histogram;
 
 use crate::report::LatencySummary;
 
-/// Longer times count as this long: an hour.
+/// Longest recorded time, an hour; longer times count as this.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// Values are kept to this many significant digits, that is to 0.1 %.
+/// Significant digits of recorded values: a precision of 0.1 %.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// What a report says about a distribution of microseconds.
+/// Summarizes a distribution of microseconds for a report.
 #[must_use]
 pub fn latency_of(histogram: &Histogram<u64>) -> LatencySummary {
     if histogram.is_empty() {
@@ -29,12 +29,12 @@ pub fn latency_of(histogram: &Histogram<u64>) -> LatencySummary {
     }
 }
 
-/// Collects times of an interval and of the whole run.
+/// Records times by interval and for the whole run.
 #[derive(Debug, Clone)]
 pub struct LatencyRecorder {
-    /// Since the last interval was taken.
+    /// Times since the last interval was taken.
     interval: Histogram<u64>,
-    /// All intervals that were taken.
+    /// Times of all intervals taken so far.
     taken: Histogram<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Default for LatencyRecorder {
 }
 
 impl LatencyRecorder {
-    /// An empty one.
+    /// Creates an empty recorder.
     #[must_use]
     pub fn new() -> Self {
         let empty =
@@ -56,17 +56,17 @@ impl LatencyRecorder {
         }
     }
 
-    /// Takes note of a time in microseconds; longer ones than an hour count as an hour.
+    /// Records a time in microseconds; times longer than an hour count as an hour.
     pub fn record(&mut self, us: u64) {
         self.interval.saturating_record(us);
     }
 
-    /// Takes note of a time.
+    /// Records a time.
     pub fn record_duration(&mut self, time: Duration) {
         self.record(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// The times since the last call of this.
+    /// Summarizes the times since the last call, and begins a new interval.
     pub fn take_interval(&mut self) -> LatencySummary {
         let latency = latency_of(&self.interval);
         add(&mut self.taken, &self.interval);
@@ -74,7 +74,7 @@ impl LatencyRecorder {
         latency
     }
 
-    /// All times.
+    /// Summarizes all times.
     #[must_use]
     pub fn total(&self) -> LatencySummary {
         if self.interval.is_empty() {
@@ -85,14 +85,14 @@ impl LatencyRecorder {
         latency_of(&all)
     }
 
-    /// Adds what another recorder collected: its interval to this interval, its total to this total.
+    /// Adds the times of another recorder: its interval to this interval, its total to this total.
     pub fn absorb(&mut self, other: &Self) {
         add(&mut self.interval, &other.interval);
         add(&mut self.taken, &other.taken);
     }
 }
 
-/// Adds one histogram to another; all here have the same bounds.
+/// Adds one histogram to another; all of them have the same bounds.
 fn add(to: &mut Histogram<u64>, from: &Histogram<u64>) {
     to.add(from).expect("the bounds are the same");
 }
@@ -101,7 +101,7 @@ fn add(to: &mut Histogram<u64>, from: &Histogram<u64>) {
 mod tests {
     use super::*;
 
-    /// Whether a value is right to the digits that are kept.
+    /// Whether a value is correct to the recorded precision.
     fn is_about(value: u64, exact: u64) -> bool {
         value.abs_diff(exact) <= exact / 1_000 + 1
     }

@@ -1,7 +1,7 @@
-//! Load generators and the measuring that performance claims rest on: devices that publish over MQTT or HTTP from one
-//! event loop, a server that only parses and acknowledges as the mark of what the machine can do, and reports.
+//! Load generators and the measurements behind performance claims: devices that publish over MQTT or HTTP from one
+//! event loop, a limit server that only parses and acknowledges as a reference for the machine's capacity, and reports.
 //!
-//! Nothing here knows the platform from inside: it is driven by its public APIs, so that the same load can be put on any
+//! This crate knows nothing of the platform's internals. It uses public APIs only, so the same load can be put on any
 //! server that speaks them.
 
 use std::net::SocketAddr;
@@ -34,14 +34,14 @@ pub use cleanup::clean_up_and_exit;
 pub use cli::{BenchCommand, ConnectionsArgs, LimitArgs, ScenarioArgs, TelemetryArgs, WithParentArgs};
 use error::{LoadError, LoadResult};
 
-/// A bare HTTP handler that appends to the journal, which only the platform can give: listens on the address, keeps its
-/// journal in the directory, tells where it listens and serves until the process ends.
+/// A bare HTTP handler that appends to the journal, provided by the platform. It listens on the address, keeps its
+/// journal in the directory, reports the address it listens on, and serves until the process ends.
 pub type HttpLimitServer = fn(SocketAddr, &Path, &mut dyn FnMut(SocketAddr)) -> Result<(), String>;
 
-/// Runs a command of `bench`. False if the run came to its end and what it checked was not right.
+/// Runs a command of `bench`. Returns false if the run was completed but its checks failed.
 ///
 /// # Errors
-/// An option makes no sense, or the run could not come to its end.
+/// An option is invalid, or the run could not be completed.
 pub fn run(command: &BenchCommand, http_limit: HttpLimitServer) -> LoadResult<bool> {
     match command {
         BenchCommand::Telemetry(args) => telemetry::run(args),
@@ -58,7 +58,7 @@ fn run_limit(args: &LimitArgs, http_limit: HttpLimitServer) -> LoadResult<bool> 
             "--fsync is for MQTT: the bare handler of --http always appends to the journal".to_owned(),
         ));
     }
-    // Whoever starts it may have seen enough.
+    // The output may be closed: the process that started this one may have seen enough.
     let mut ready = |address: SocketAddr| {
         use std::io::Write as _;
         let _ = writeln!(std::io::stdout(), "listening on {address}");

@@ -1,4 +1,4 @@
-//! Refuses options that make no sense, each by its name.
+//! Refuses invalid options, and names the option in each error.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::process::ProcessSample;
 
 const MAX_WORKERS: usize = 256;
 const MAX_DEVICES: u32 = 10_000_000;
-/// Messages in flight on all connections together; each takes eight bytes.
+/// Most messages in flight over all connections; each takes eight bytes.
 const MAX_IN_FLIGHT: usize = 50_000_000;
 const MAX_SECONDS: f64 = 1e7;
 
@@ -23,7 +23,7 @@ fn refuse<T>(text: impl Into<String>) -> LoadResult<T> {
     Err(LoadError::InvalidOption(text.into()))
 }
 
-/// Insists that a number lies in a range; what is not a number lies in none.
+/// Checks that a number is within a range; NaN is within none.
 fn within(name: &str, value: f64, range: RangeInclusive<f64>) -> LoadResult<()> {
     if range.contains(&value) {
         return Ok(());
@@ -35,7 +35,7 @@ fn within(name: &str, value: f64, range: RangeInclusive<f64>) -> LoadResult<()> 
     ))
 }
 
-/// Insists that a report can be written where it is to go.
+/// Checks that a report can be written to its path.
 fn check_writable(name: &str, path: Option<&Path>) -> LoadResult<()> {
     match path.map(crate::report::check_writable) {
         Some(Err(error)) => refuse(format!("{name} {error}")),
@@ -44,7 +44,7 @@ fn check_writable(name: &str, path: Option<&Path>) -> LoadResult<()> {
 }
 
 impl TargetArgs {
-    /// Refuses what makes no sense.
+    /// Refuses invalid options.
     pub(crate) fn check(&self) -> LoadResult<()> {
         within(
             "--rest-pool-size",
@@ -67,7 +67,7 @@ impl TargetArgs {
 }
 
 impl DeviceArgs {
-    /// The devices of this load generator.
+    /// Returns the devices of this load generator.
     pub(crate) fn range(&self) -> LoadResult<DeviceRange> {
         let (start, end) = if self.use_instance {
             let instance = self.instance()?;
@@ -152,7 +152,7 @@ impl LoadArgs {
         self.sized_payload().map(drop)
     }
 
-    /// The payload with the number of points that goes with it.
+    /// The payload, with the number of data points given separately.
     fn sized_payload(&self) -> LoadResult<PayloadKind> {
         let (PayloadKind::IndustrialPlc(lines), Some(points)) = (self.payload, self.payload_points) else {
             return Ok(self.payload);
@@ -180,7 +180,7 @@ impl ReportArgs {
         check_writable("--html", self.html.as_deref())
     }
 
-    /// How long the server may take.
+    /// Time for the server to store what it has acknowledged.
     pub(crate) fn patience(&self) -> Duration {
         Duration::try_from_secs_f64(self.patience).unwrap_or_default()
     }
@@ -201,7 +201,7 @@ impl ForeignArgs {
 }
 
 impl TelemetryArgs {
-    /// Refuses what makes no sense.
+    /// Refuses invalid options.
     pub(crate) fn check(&self) -> LoadResult<()> {
         self.foreign.check()?;
         self.target.check()?;
@@ -210,15 +210,15 @@ impl TelemetryArgs {
         self.report.check()
     }
 
-    /// The payload with the number of points that goes with it.
+    /// The payload, with the number of data points given separately.
     pub(crate) fn payload(&self) -> PayloadKind {
-        // What contradicts itself was refused.
+        // [`Self::check`] has refused contradictory options.
         self.load.sized_payload().unwrap_or(self.load.payload)
     }
 }
 
 impl ConnectionsArgs {
-    /// Refuses what makes no sense.
+    /// Refuses invalid options.
     pub(crate) fn check(&self) -> LoadResult<()> {
         self.target.check()?;
         within("--settle", self.settle, 0.0..=MAX_SECONDS)?;

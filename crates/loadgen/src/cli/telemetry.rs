@@ -1,4 +1,4 @@
-//! The options of a telemetry load, most of which ThingsBoard's performance tool has too.
+//! The options of a telemetry load; ThingsBoard's performance tool has most of them as well.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use clap::{ArgAction, Args, ValueEnum};
 use super::LimitComparison;
 use crate::payload::PayloadKind;
 
-/// How ThingsBoard's tool finds the number of a load generator in its name, unless it is told otherwise.
+/// The expression by which ThingsBoard's tool finds the number of a load generator in its name by default.
 pub(crate) const INSTANCE_REGEX: &str = "([0-9]+)$";
 
-/// Which server, and who logs in.
+/// The server, and the user who logs in.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
     /// Address of the REST API.
@@ -22,7 +22,7 @@ pub(crate) struct TargetArgs {
         default_value = "http://localhost:8080"
     )]
     pub(crate) rest_url: String,
-    /// Tenant administrator who makes the devices.
+    /// Tenant administrator who creates the devices.
     #[arg(
         long,
         env = "REST_USERNAME",
@@ -52,41 +52,42 @@ pub(crate) struct TargetArgs {
     #[arg(long, env = "MQTT_SSL_ENABLED", value_name = "BOOL", default_value_t = false,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) mqtt_tls: bool,
-    /// PEM file of the certificates that the MQTT server's has to come from; otherwise those that the system trusts.
+    /// PEM file of the CA certificates to trust for the MQTT server; otherwise those that the system trusts.
     #[arg(long, env = "MQTT_SSL_KEY_STORE", value_name = "FILE")]
     pub(crate) mqtt_ca: Option<PathBuf>,
-    /// Starts a server of its own on a temporary directory instead.
+    /// Starts a server on a temporary directory, and loads that instead.
     #[arg(long)]
     pub(crate) own_server: bool,
-    /// Process of the server, where it cannot be found by its port.
+    /// Process id of the server, if it cannot be found by its port.
     #[arg(long, value_name = "PID")]
     pub(crate) server_pid: Option<u32>,
 }
 
-/// Which devices.
+/// The devices of a load.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeviceArgs {
     /// Number of the first device; its name and token are `DW` and eight digits.
     #[arg(long, env = "DEVICE_START_IDX", value_name = "NUMBER", default_value_t = 0)]
     pub(crate) device_start: u32,
-    /// Number after the last device.
+    /// Number after that of the last device.
     #[arg(long, env = "DEVICE_END_IDX", value_name = "NUMBER", default_value_t = 1_000)]
     pub(crate) device_end: u32,
-    /// Devices of each of several load generators, which `--instance` tells apart.
+    /// Devices per load generator, if several generators share the load by `--instance`.
     #[arg(long, env = "DEVICE_COUNT", value_name = "NUMBER", default_value_t = 1_000)]
     pub(crate) device_count: u32,
-    /// Takes the devices by `--instance` and `--device-count`.
+    /// Selects the devices by `--instance` and `--device-count`.
     #[arg(long, env = "USE_INSTANCE_IDX", value_name = "BOOL", default_value_t = false,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) use_instance: bool,
     /// Number of this load generator among several, from 0.
     #[arg(long, env = "INSTANCE_IDX", value_name = "NUMBER", default_value_t = 0)]
     pub(crate) instance: u32,
-    /// Takes the number of this load generator from the digits that `INSTANCE_IDX_REGEX_SOURCE`, usually a host name, ends with.
+    /// Takes the number of this load generator from the digits at the end of `INSTANCE_IDX_REGEX_SOURCE`, usually a
+    /// host name.
     #[arg(long, env = "USE_INSTANCE_IDX_REGEX", value_name = "BOOL", default_value_t = false,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) instance_from_name: bool,
-    /// The name whose last digits number this load generator.
+    /// Name that ends with the number of this load generator.
     #[arg(
         long,
         env = "INSTANCE_IDX_REGEX_SOURCE",
@@ -94,29 +95,29 @@ pub(crate) struct DeviceArgs {
         default_value = ""
     )]
     pub(crate) instance_name: String,
-    /// Only the tool's own expression is supported: the digits that the name ends with.
+    /// Only the tool's default expression is supported: the digits at the end of the name.
     #[arg(long, env = "INSTANCE_IDX_REGEX", hide = true, default_value = INSTANCE_REGEX)]
     pub(crate) instance_regex: String,
-    /// Name of the device profile, which is made where there is none; otherwise one that suits the payload.
+    /// Name of the device profile, which is created if it does not exist; otherwise a profile that suits the payload.
     #[arg(long, env = "DEVICE_PROFILE", value_name = "NAME")]
     pub(crate) device_profile: Option<String>,
     /// Only `DEFAULT` is supported.
     #[arg(long, env = "DEVICE_NAME_FORMAT", hide = true, default_value = "DEFAULT")]
     pub(crate) name_format: String,
-    /// Makes the devices that are not there yet.
+    /// Creates the devices that do not exist yet.
     #[arg(long, env = "DEVICE_CREATE_ON_START", value_name = "BOOL", default_value_t = true,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) create: bool,
-    /// Deletes the devices afterwards, and with them what they sent.
+    /// Deletes the devices and their data after the run.
     #[arg(long, env = "DEVICE_DELETE_ON_COMPLETE", value_name = "BOOL", default_value_t = false,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) delete: bool,
 }
 
-/// How devices talk to the server.
+/// The protocol between devices and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeviceApi {
-    /// A connection a device, kept.
+    /// One lasting connection per device.
     #[value(name = "MQTT")]
     Mqtt,
     /// Posts over `--users` connections.
@@ -124,7 +125,7 @@ pub(crate) enum DeviceApi {
     Http,
 }
 
-/// What is sent, and when.
+/// The messages of a load, and their pace.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LoadArgs {
     /// Protocol of the devices.
@@ -136,7 +137,7 @@ pub(crate) struct LoadArgs {
         default_value = "MQTT"
     )]
     pub(crate) device_api: DeviceApi,
-    /// HTTP connections.
+    /// Number of HTTP connections.
     #[arg(long, value_name = "NUMBER", default_value_t = 500)]
     pub(crate) users: usize,
     /// SMART_METER, SMART_TRACKER, INDUSTRIAL_PLC, RANDOM, ENERGY, KEYS:NUMBER or BYTES:NUMBER.
@@ -147,7 +148,7 @@ pub(crate) struct LoadArgs {
         default_value = "SMART_METER"
     )]
     pub(crate) payload: PayloadKind,
-    /// Data points of an INDUSTRIAL_PLC message, 60 if nothing is said.
+    /// Data points of an INDUSTRIAL_PLC message; 60 by default.
     #[arg(long, env = "TEST_PAYLOAD_DATAPOINTS", value_name = "NUMBER")]
     pub(crate) payload_points: Option<usize>,
     /// Sends telemetry; otherwise attributes.
@@ -157,7 +158,7 @@ pub(crate) struct LoadArgs {
     /// MQTT quality of service.
     #[arg(long, value_name = "0|1|2", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub(crate) qos: u8,
-    /// Messages a second in all, whatever the server does. Latency counts from the time a message should be sent.
+    /// Messages a second in total, even if the server is slower. Latency counts from a message's scheduled time.
     #[arg(
         long,
         env = "MESSAGES_PER_SECOND",
@@ -165,11 +166,11 @@ pub(crate) struct LoadArgs {
         default_value_t = 1_000.0
     )]
     pub(crate) rate: f64,
-    /// Instead of a rate, keeps that many messages of each connection in flight; with QoS 0, sends that many at once as soon
-    /// as the system takes more. One over HTTP.
+    /// Keeps that many messages of each connection in flight, instead of a rate; with QoS 0, sends that many at once as
+    /// soon as the system accepts more. Must be 1 over HTTP.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) in_flight: Option<u16>,
-    /// Seconds of load.
+    /// Length of the load, seconds.
     #[arg(
         long,
         env = "DURATION_IN_SECONDS",
@@ -196,47 +197,47 @@ pub(crate) struct LoadArgs {
         default_value_t = 999_999.0
     )]
     pub(crate) alarms_until: f64,
-    /// Lets the devices send in the order of their numbers.
+    /// Sends in the order of the device numbers, instead of a shuffled order.
     #[arg(long, env = "TEST_SEQUENTIAL", value_name = "BOOL", default_value_t = false,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) sequential: bool,
-    /// Start of all random choices, for the same order in each run.
+    /// Seed of all random choices; the same seed gives the same order in each run.
     #[arg(long, env = "SEED", value_name = "NUMBER", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Lets each device send one message before the load.
+    /// Sends one message from each device before the load.
     #[arg(long, env = "WARMUP_ENABLED", value_name = "BOOL", default_value_t = true,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) warm_up: bool,
-    /// Devices that warm up, and connections that are opened, at a time.
+    /// Number of devices that warm up at a time, and of connections opened at a time.
     #[arg(long, env = "WARMUP_PACK_SIZE", value_name = "NUMBER", default_value_t = 100)]
     pub(crate) warm_up_pack: usize,
-    /// Sends at all; otherwise only makes (or deletes) the devices.
+    /// Runs the load; otherwise only creates (or deletes) the devices.
     #[arg(long, env = "TEST_ENABLED", value_name = "BOOL", default_value_t = true,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) enabled: bool,
 }
 
-/// What is measured and written down.
+/// The measurements and reports of a run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReportArgs {
     /// Checks through the API that every acknowledged message is stored.
     #[arg(long, value_name = "BOOL", default_value_t = true,
         num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) verify: bool,
-    /// How long the server may take to store what it has acknowledged, in seconds.
+    /// Time for the server to store what it has acknowledged, seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
     pub(crate) patience: f64,
-    /// How often a second the time from receipt to queryable is measured; 0 for not at all.
+    /// Number of measurements a second of the time from acknowledgement to queryable; 0 for none.
     #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
     pub(crate) probes: f64,
-    /// Puts the same load on a limit server before and after, for five seconds at most. For HTTP, either is a bare handler that appends
-    /// to the journal.
+    /// Puts the same load on a limit server before and after, for at most five seconds each. For HTTP, every choice but
+    /// `none` is a bare handler that appends to the journal.
     #[arg(long, value_enum, default_value = "none")]
     pub(crate) limit: LimitComparison,
-    /// Writes everything measured to a file.
+    /// Writes all results to a JSON file.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Writes a page with plots to a file.
+    /// Writes an HTML page with plots.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Prints no progress.
@@ -244,7 +245,7 @@ pub(crate) struct ReportArgs {
     pub(crate) quiet: bool,
 }
 
-/// Variables of ThingsBoard's tool that ask for something else than this tool does.
+/// Variables of ThingsBoard's tool for features that this tool does not have.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ForeignArgs {
     /// Only `device` is supported.

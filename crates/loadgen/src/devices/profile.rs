@@ -1,4 +1,4 @@
-//! Device profiles with the alarm rules that a load sets off.
+//! Device profiles, with the alarm rules that a load triggers.
 
 use serde_json::{Value, json};
 
@@ -6,17 +6,18 @@ use super::{id_of, no_id};
 use crate::error::{LoadError, LoadResult};
 use crate::rest::RestClient;
 
-/// A device profile to make.
+/// The definition of a device profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileSpec {
-    /// Its name, which becomes the type of its devices.
+    /// The name, which becomes the type of its devices.
     pub name: String,
-    /// A critical alarm is raised at this `batteryLevel` or less, and cleared above it.
+    /// Threshold of `batteryLevel`: a critical alarm is raised at or below it, and cleared above it.
     pub low_battery: Option<f64>,
 }
 
 impl ProfileSpec {
-    /// The profile of a name: devices of `SMART_METER` and `SMART_TRACKER` run on batteries, and raise an alarm at 10 %.
+    /// Returns the profile with a name: devices of `SMART_METER` and `SMART_TRACKER` run on batteries, and raise an
+    /// alarm at 10 %.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
@@ -44,7 +45,7 @@ impl ProfileSpec {
     }
 }
 
-/// The alarm rule of a battery.
+/// The alarm rule for a low battery.
 fn low_battery_alarm(threshold: f64) -> Value {
     let rule = |operation: &str| {
         json!({
@@ -78,17 +79,18 @@ fn low_battery_alarm(threshold: f64) -> Value {
     })
 }
 
-/// Id of the device profile of that name, which is made where there is none. One that is there stays as it is.
+/// Returns the id of the device profile with that name; creates it if it does not exist. An existing profile stays
+/// unchanged.
 ///
 /// # Errors
-/// The server is out of reach or refuses.
+/// The server is out of reach or refuses the request.
 pub fn ensure_profile(client: &RestClient, spec: &ProfileSpec) -> LoadResult<String> {
     if let Some(id) = find_profile(client, &spec.name)? {
         return Ok(id);
     }
     match client.post("/api/deviceProfile", &[], &spec.to_json()) {
         Ok(saved) => id_of(&saved).ok_or_else(|| no_id("POST", "/api/deviceProfile")),
-        // Somebody else may have made it in the meantime.
+        // Another client may have created it in the meantime.
         Err(error @ LoadError::Refused { status: 400, .. }) => find_profile(client, &spec.name)?.ok_or(error),
         Err(error) => Err(error),
     }

@@ -2,12 +2,12 @@
 
 use super::socket::ClientSocket;
 
-/// How far a connection has come.
+/// The state of a connection's set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientStage {
     /// Not opened, refused or lost.
     Closed,
-    /// Waiting for TCP.
+    /// Waiting for the TCP connection.
     Opening,
     /// Waiting for CONNACK.
     Greeting,
@@ -21,31 +21,31 @@ pub(super) struct SimulatedClient {
     pub(super) stage: ClientStage,
     /// The device whose message is in flight (HTTP), or that the connection belongs to (MQTT).
     pub(super) device: u32,
-    /// Messages of the schedule that wait to be sent.
+    /// Messages that are due by the schedule and not sent yet.
     pub(super) due_messages: u32,
     /// Messages sent over all connections of this client.
     pub(super) sent: u64,
-    /// Messages sent and not answered.
+    /// Messages sent and not answered yet.
     in_flight: u64,
-    /// When the messages in flight were sent or should have been, in microseconds of the load; a ring.
+    /// The times at which the messages in flight were or should have been sent, in microseconds of the load; a ring.
     sent_times: Box<[u64]>,
-    /// What the system did not take yet.
+    /// Output that the system has not accepted yet.
     pub(super) out: Vec<u8>,
-    /// The system takes nothing now: it is waited for before more is sent.
+    /// Whether the system accepts no output now: nothing more is sent until it does.
     pub(super) is_blocked: bool,
-    /// The beginning of an answer whose rest has not come.
+    /// The beginning of an incomplete reply.
     pub(super) partial_input: Vec<u8>,
-    /// It stands in the queue of connections whose turn the loop decides.
+    /// Whether it is in the queue of connections to which the loop gives turns.
     pub(super) is_queued: bool,
-    /// The server has answered something on this connection.
+    /// Whether the server has answered a message on this connection.
     pub(super) is_served: bool,
 }
 
-/// A place of the ring without a message.
+/// A free slot of the ring.
 const FREE: u64 = u64::MAX;
 
 impl SimulatedClient {
-    /// A connection of a device, for at most `window` messages in flight.
+    /// Creates a connection of a device, with at most `window` messages in flight.
     pub(super) fn new(device: u32, window: usize) -> Self {
         Self {
             socket: None,
@@ -63,13 +63,13 @@ impl SimulatedClient {
         }
     }
 
-    /// Messages sent and not answered.
+    /// Messages sent and not answered yet.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// Whether a further message may be sent now. Where acknowledgements overtake each other, the oldest message holds up
-    /// those that would take its place in the ring.
+    /// Whether a further message may be sent now. If acknowledgements overtake each other, the oldest message blocks
+    /// those that would take its slot in the ring.
     pub(super) fn has_room(&self) -> bool {
         self.stage == ClientStage::Ready && !self.is_blocked && self.mark(self.sent) == Some(FREE)
     }
@@ -82,7 +82,7 @@ impl SimulatedClient {
         self.sent_times.get(self.slot(number)).copied()
     }
 
-    /// Notes a message that belongs to the time `mark`, and returns its number on this connection. There has to be room.
+    /// Records a sent message with its time `mark`, and returns its number on this connection. The ring must have room.
     pub(super) fn note_sent(&mut self, mark: u64) -> u64 {
         let number = self.sent;
         let slot = self.slot(number);
@@ -94,10 +94,10 @@ impl SimulatedClient {
         number
     }
 
-    /// Notes the answer to the message of an MQTT packet identifier and returns the time it belongs to; none if no such
+    /// Records the acknowledgement of an MQTT packet identifier, and returns the time of its message; `None` if no such
     /// message is in flight.
     pub(super) fn note_acknowledged(&mut self, id: u16) -> Option<u64> {
-        // Of the numbers with this identifier, the last one that was sent.
+        // The last message sent with this identifier.
         let last = self.sent.checked_sub(1)?;
         let back = (last % IDS + IDS + 1 - u64::from(id)) % IDS;
         let number = last.checked_sub(back)?;
@@ -106,7 +106,7 @@ impl SimulatedClient {
             .flatten()
     }
 
-    /// Notes the answer to the oldest message in flight, where answers come in the order of the messages.
+    /// Records the reply to the oldest message in flight, for protocols with replies in order.
     pub(super) fn note_answered(&mut self) -> Option<u64> {
         self.take(self.sent.checked_sub(self.in_flight.max(1))?)
     }
@@ -119,7 +119,7 @@ impl SimulatedClient {
         Some(std::mem::replace(kept, FREE))
     }
 
-    /// Closes the connection and forgets what was on its way; returns the messages that were in flight.
+    /// Closes the connection and clears its state; returns the number of messages that were in flight.
     pub(super) fn close(&mut self) -> u64 {
         self.sent_times.fill(FREE);
         self.socket = None;
@@ -132,10 +132,10 @@ impl SimulatedClient {
     }
 }
 
-/// Packet identifiers that MQTT has: 1 to 65,535.
+/// Number of MQTT packet identifiers: 1 to 65,535.
 const IDS: u64 = 65_535;
 
-/// The packet identifier of the message with that number on its connection.
+/// Returns the packet identifier of the message with that number on its connection.
 pub(super) fn packet_id(number: u64) -> u16 {
     (number % IDS) as u16 + 1
 }
@@ -174,7 +174,7 @@ mod tests {
         client.note_sent(6);
         assert!(!client.has_room());
         assert_eq!(client.note_acknowledged(2), Some(6));
-        // The next message would take the place of the first one, which is still on its way.
+        // The next message would take the slot of the first one, which is still in flight.
         assert!(!client.has_room() && client.in_flight() == 1);
         assert_eq!(client.note_acknowledged(1), Some(5));
         assert!(client.has_room());

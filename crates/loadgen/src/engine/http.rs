@@ -1,4 +1,4 @@
-//! HTTP/1.1 as the simulated devices speak it: one request at a time over a connection that is kept.
+//! HTTP/1.1 for simulated devices: one request at a time over a persistent connection.
 
 use std::io::Write as _;
 
@@ -7,9 +7,9 @@ use crate::error::LoadError;
 
 const MAX_HEADERS: usize = 64;
 
-/// Appends a POST of a device; `prefix` is what comes before the path of the API.
+/// Appends a POST of a device; `prefix` is the part of the path before that of the API.
 pub(super) fn put_post(host: &str, prefix: &str, token: &str, what: &str, payload: &[u8], out: &mut Vec<u8>) {
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = write!(
         out,
         "POST {prefix}/api/v1/{token}/{what} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
@@ -18,8 +18,8 @@ pub(super) fn put_post(host: &str, prefix: &str, token: &str, what: &str, payloa
     out.extend_from_slice(payload);
 }
 
-/// Takes the whole answers from the beginning of `input` and returns how many bytes they had. An answer after which the server
-/// closes the connection is an error, after it was told of.
+/// Parses the complete responses at the beginning of `input`, and returns their length in bytes. A response after which
+/// the server closes the connection is passed to `heard`, and then reported as an error.
 pub(super) fn parse_responses(
     input: &[u8],
     mut heard: impl FnMut(ServerReply<'_>) -> Result<(), LoadError>,
@@ -41,7 +41,7 @@ pub(super) fn parse_responses(
     }
 }
 
-/// Takes one whole answer from the beginning of `input`, returns how many bytes it had, 0 while it is incomplete.
+/// Parses one response at the beginning of `input`. Returns its length in bytes, 0 if it is incomplete.
 fn parse_response(
     input: &[u8],
     heard: impl FnOnce(ServerReply<'_>) -> Result<(), LoadError>,
@@ -62,7 +62,7 @@ fn parse_response(
     };
     let status = answer.code.unwrap_or_default();
     if (100..200).contains(&status) {
-        // The answer itself is still to come.
+        // The final response is still to come.
         return Ok(head);
     }
     let (length, coding) = (value("content-length"), value("transfer-encoding"));
@@ -89,7 +89,7 @@ fn parse_response(
     Ok(head + body)
 }
 
-/// Bytes of a chunked body, trailer included; none while it is incomplete.
+/// Returns the length of a chunked body, trailer included; `None` if it is incomplete.
 fn chunked_len(input: &[u8]) -> Result<Option<usize>, LoadError> {
     let mut used = 0;
     loop {

@@ -1,4 +1,4 @@
-//! MQTT as the simulated devices speak it.
+//! MQTT for simulated devices.
 
 use fieldline_codec::{
     AckPacket, ConnectPacket, DisconnectPacket, MqttProtocolVersion, Packet, PacketId, PublishPacket, QoS,
@@ -14,7 +14,7 @@ pub(super) const TELEMETRY: &str = "v1/devices/me/telemetry";
 /// Topic of attributes.
 pub(super) const ATTRIBUTES: &str = "v1/devices/me/attributes";
 const VERSION: MqttProtocolVersion = MqttProtocolVersion::V311;
-/// Servers answer devices with small packets only.
+/// Largest accepted packet, bytes: servers send only small packets to devices.
 const MAX_PACKET: u32 = 64 << 10;
 
 /// Appends CONNECT with the token as user name.
@@ -54,7 +54,8 @@ pub(super) fn put_disconnect(out: &mut Vec<u8>) {
     let _ = DisconnectPacket::default().encode(VERSION, out);
 }
 
-/// Takes whole packets from the beginning of `input`, returns how many bytes they had. Answers go to `out`.
+/// Parses the complete packets at the beginning of `input`, and returns their length in bytes. Appends answers to
+/// `out`.
 pub(super) fn parse_packets(
     input: &[u8],
     out: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! What the event loop is asked to do.
+//! The plan of a load for the event loop.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,33 +12,33 @@ use crate::payload::PayloadKind;
 pub struct LoadPlan {
     /// The server.
     pub target: SocketAddr,
-    /// How devices talk to it.
+    /// The protocol of the devices.
     pub protocol: DeviceProtocol,
-    /// Access tokens of the devices. Over MQTT each has a connection of its own.
+    /// Access tokens of the devices. Over MQTT, each device has a connection of its own.
     pub tokens: Vec<String>,
-    /// What they send.
+    /// The payload of a message.
     pub payload: PayloadKind,
-    /// Whether it is sent as attributes instead of telemetry.
+    /// Whether messages are sent as attributes instead of telemetry.
     pub attributes: bool,
-    /// When they send.
+    /// The pace of sending.
     pub pace: LoadPace,
-    /// How long.
+    /// Length of the load.
     pub duration: Duration,
     /// Messages that raise an alarm.
     pub alarms: AlarmLoad,
-    /// Devices in the order of their numbers instead of a shuffled one.
+    /// Whether devices send in the order of their numbers, instead of a shuffled order.
     pub sequential: bool,
-    /// Start of all random choices.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Connections that are opened at a time.
+    /// Connections opened at a time.
     pub opening: usize,
-    /// No message has an earlier time than this, in milliseconds since 1970: what devices have sent before lies before it.
+    /// Earliest timestamp of a message, in milliseconds since 1970: earlier messages of the devices lie before it.
     pub not_before_ms: i64,
-    /// How long acknowledgements are waited for after the load, and connections before it.
+    /// How long to wait for acknowledgements after the load, and for connections before it.
     pub reply_timeout: Duration,
 }
 
-/// How devices talk to the server.
+/// The protocol between devices and server.
 #[derive(Clone)]
 pub enum DeviceProtocol {
     /// MQTT 3.1.1.
@@ -48,27 +48,27 @@ pub enum DeviceProtocol {
         /// TLS, if any.
         tls: Option<ClientTls>,
     },
-    /// HTTP/1.1 over connections that are kept.
+    /// HTTP/1.1 over persistent connections.
     Http {
         /// Host and port as requests name them.
         host: String,
-        /// Path before `/api/v1`, mostly none.
+        /// Path before `/api/v1`, usually empty.
         prefix: String,
-        /// Connections, that is users at a time.
+        /// Number of connections, one for each concurrent user.
         users: usize,
     },
 }
 
-/// When messages are sent.
+/// The pace of sending.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LoadPace {
-    /// That many a second in all, whatever the server does; latency counts from the scheduled time.
+    /// That many messages a second in total, even if the server is slower; latency counts from the scheduled time.
     Open {
         /// Messages a second.
         per_second: f64,
     },
-    /// As soon as fewer than that many of a connection are unacknowledged. With QoS 0, which acknowledges nothing, as soon as
-    /// the system takes more.
+    /// Sends as soon as fewer than that many messages of a connection are unacknowledged. With QoS 0, which has no
+    /// acknowledgements, as soon as the system accepts more.
     Closed {
         /// Messages in flight on a connection; one over HTTP.
         in_flight: u16,
@@ -78,16 +78,16 @@ pub enum LoadPace {
 /// Messages that raise an alarm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AlarmLoad {
-    /// A second.
+    /// Messages a second.
     pub per_second: f64,
-    /// From this second of the load on.
+    /// Second of the load from which alarms are raised.
     pub from: f64,
-    /// Until this second.
+    /// Second of the load until which alarms are raised.
     pub until: f64,
 }
 
 impl LoadPlan {
-    /// How many connections it takes.
+    /// The number of connections.
     pub fn connections(&self) -> usize {
         match &self.protocol {
             DeviceProtocol::Mqtt { .. } => self.tokens.len(),
@@ -95,7 +95,7 @@ impl LoadPlan {
         }
     }
 
-    /// Whether a message counts as acknowledged once the system has taken it, because no answer comes.
+    /// Whether a message counts as acknowledged once the system has accepted it, because no reply follows.
     pub(super) fn is_unanswered(&self) -> bool {
         matches!(
             &self.protocol,
@@ -106,14 +106,14 @@ impl LoadPlan {
         )
     }
 
-    /// Messages that an open loop has to send by the time `now`, the time of the first one being 0.
+    /// Messages that an open loop must have sent by the time `now`, if the first one is sent at 0.
     pub(super) fn due(&self, per_second: f64, now: Duration) -> u64 {
         let by_now = (now.as_secs_f64() * per_second).floor() + 1.0;
         let in_all = (self.duration.as_secs_f64() * per_second).ceil();
         by_now.min(in_all) as u64
     }
 
-    /// Seconds within which a device sends something, as it promises the server.
+    /// Keep-alive in seconds: a device promises the server to send something within this time.
     pub(super) fn keep_alive(&self) -> u16 {
         let between = match self.pace {
             LoadPace::Open { per_second } => self.tokens.len() as f64 / per_second.max(0.001),

@@ -1,4 +1,4 @@
-//! The load itself: when what is sent, and what is told of it while it lasts.
+//! The load itself: the schedule of messages, and the report of each interval.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use super::{EVENTS, LoadEngine};
 use crate::error::LoadError;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How often it is looked whether everything is answered, once the load has ended.
+/// Interval of the check for outstanding replies after the load has ended.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Connections of QoS 0 that send before events are looked at again.
+/// QoS 0 connections that send in one turn, before events are polled again.
 const MAX_SENDS_PER_TURN: usize = 64;
-/// Pause before a connection that could not be opened again is tried once more.
+/// Pause before another attempt to reopen a connection.
 pub(super) const REDIAL_AFTER: Duration = SECOND;
 
-/// Cuts the load into intervals.
+/// Divides the load into intervals.
 struct IntervalTicker {
     next: Duration,
     started: Duration,
@@ -26,8 +26,8 @@ struct IntervalTicker {
 }
 
 impl LoadEngine {
-    /// Runs the load and tells `watch` of each second. Connections have to be open; those that are lost meanwhile are opened
-    /// again a second later, and what was in flight on them has failed. Messages that are due meanwhile wait for them.
+    /// Runs the load, and reports each second to `watch`. Connections must be open. A lost connection is reopened a
+    /// second later; its messages in flight have failed, and messages that fall due wait for it.
     ///
     /// # Errors
     /// The system fails to wait for events.
@@ -43,7 +43,7 @@ impl LoadEngine {
         loop {
             let now = self.state.started.elapsed();
             if self.state.is_sending() && now >= end {
-                // However late the loop is, what was due is sent.
+                // Even if the loop is late, all due messages are sent.
                 self.schedule(end);
                 self.stop_sending();
                 self.tick(&mut ticks, watch);
@@ -104,7 +104,7 @@ impl LoadEngine {
         world.totals.ahead_ms = (last_ms - 1 - now_ms()).max(0);
     }
 
-    /// Tells of what happened since the last time.
+    /// Reports the time since the last interval.
     fn tick(&mut self, ticks: &mut IntervalTicker, watch: &mut dyn FnMut(&LoadInterval)) {
         let now = self.state.started.elapsed();
         let totals = self.state.totals.clone();
@@ -116,7 +116,7 @@ impl LoadEngine {
             failed: totals.failed - ticks.before.failed,
             latency: self.state.latency.take_interval(),
         };
-        // What the loop slept through is part of this interval.
+        // An interval that the loop has missed is part of this one.
         let missed = now.saturating_sub(ticks.next).as_secs() as u32;
         if now >= ticks.next {
             ticks.next += SECOND * (missed + 1);
@@ -129,7 +129,7 @@ impl LoadEngine {
         watch(&interval);
     }
 
-    /// Tells of answers that came after the last full interval, and of those that never came.
+    /// Reports replies after the last full interval, and messages without a reply.
     fn tick_rest(&mut self, ticks: &mut IntervalTicker, watch: &mut dyn FnMut(&LoadInterval)) {
         let (before, now) = (&ticks.before, &self.state.totals);
         if (now.acknowledged, now.failed) != (before.acknowledged, before.failed) {
@@ -137,7 +137,7 @@ impl LoadEngine {
         }
     }
 
-    /// Messages of the schedule that no connection could take.
+    /// Messages of the schedule that no connection could send.
     fn unsent(&self, now: Duration) -> u64 {
         let LoadPace::Open { per_second } = self.plan.pace else {
             return 0;
@@ -153,7 +153,7 @@ impl LoadEngine {
             + owed
     }
 
-    /// Sends what is due by `now` and returns how long nothing else will be.
+    /// Sends the messages that are due by `now`, and returns the time until the next one is.
     fn schedule(&mut self, now: Duration) -> Duration {
         let LoadPace::Open { per_second } = self.plan.pace else {
             return Duration::MAX;
@@ -163,7 +163,7 @@ impl LoadEngine {
         while self.state.scheduled < due {
             let index = if http {
                 let Some(index) = self.state.next_in_queue() else {
-                    // Answers come first.
+                    // Replies must come first.
                     return Duration::MAX;
                 };
                 if let Some(client) = self.clients.get_mut(index) {
@@ -181,13 +181,13 @@ impl LoadEngine {
             };
             self.fill(index);
         }
-        // Sending took time as well.
+        // Sending has taken time as well.
         Duration::try_from_secs_f64(self.state.scheduled as f64 / per_second)
             .unwrap_or(Duration::MAX)
             .saturating_sub(self.state.started.elapsed())
     }
 
-    /// Lets connections of QoS 0 send whose turn it is, and returns how long none has one.
+    /// Gives queued QoS 0 connections their turn to send, and returns the time until the next turn.
     fn send_queued(&mut self) -> Duration {
         if !(self.plan.is_unanswered() && matches!(self.plan.pace, LoadPace::Closed { .. })) {
             return Duration::MAX;
@@ -207,7 +207,7 @@ impl LoadEngine {
         }
     }
 
-    /// Opens lost connections again whose time has come.
+    /// Reopens the lost connections that are due.
     fn redial(&mut self) {
         while let Some(index) = self.state.next_redial() {
             if self.open(index).is_err() {

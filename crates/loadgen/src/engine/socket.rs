@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Connections from one source address, below what the ephemeral ports of an address usually allow.
+/// Connections per source address, below the usual number of ephemeral ports of an address.
 const PER_SOURCE: usize = 20_000;
 
 /// A connection to the server.
@@ -20,18 +20,18 @@ pub(super) enum ClientSocket {
     Tls(Box<TlsSocket>),
 }
 
-/// TLS as the connections use it.
+/// The TLS configuration of the connections.
 #[derive(Clone)]
 pub struct ClientTls {
-    /// Certificates that are trusted and the like.
+    /// The client configuration, for example the trusted certificates.
     pub config: Arc<ClientConfig>,
     /// The name that the server's certificate must have.
     pub name: ServerName<'static>,
 }
 
 impl ClientSocket {
-    /// Begins to connect. Connections to this machine beyond the first 20,000 come from further loopback addresses, since an
-    /// address has ports for some 28,000 only.
+    /// Begins to connect. Connections to this machine beyond the first 20,000 use further loopback addresses as source,
+    /// since an address has only some 28,000 ports.
     pub(super) fn open(target: SocketAddr, index: usize, tls: Option<&ClientTls>) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(target), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
@@ -57,7 +57,7 @@ impl ClientSocket {
         })
     }
 
-    /// What the event loop watches.
+    /// The socket that the event loop watches.
     pub(super) fn socket(&mut self) -> &mut TcpStream {
         match self {
             Self::Plain(stream) => stream,
@@ -65,12 +65,12 @@ impl ClientSocket {
         }
     }
 
-    /// Whether events say little about what can be read: TLS reads to write and writes to read.
+    /// Whether events say little about readable data: TLS may read in order to write, and write in order to read.
     pub(super) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
 
-    /// Reads what there is; nothing at the end of the connection.
+    /// Reads available bytes; 0 at the end of the connection.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.read(buffer),
@@ -78,7 +78,7 @@ impl ClientSocket {
         }
     }
 
-    /// Writes what the system takes now, at least a byte.
+    /// Writes what the system accepts now, at least one byte.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match self {
             Self::Plain(stream) => stream.write(bytes),
@@ -90,7 +90,7 @@ impl ClientSocket {
         }
     }
 
-    /// Writes what TLS still holds; [`ErrorKind::WouldBlock`] where the system does not take all of it.
+    /// Writes what TLS has buffered; [`ErrorKind::WouldBlock`] if the system does not accept all of it.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
@@ -99,8 +99,8 @@ impl ClientSocket {
     }
 }
 
-/// TLS over a socket that is watched for edges. Reading never waits for writing, or a server that does not read before it has
-/// written would wait for this side for ever.
+/// TLS over a socket with edge-triggered events. A read never waits for a write: otherwise a server that does not read
+/// before it has written would deadlock with this side.
 pub(super) struct TlsSocket {
     session: ClientConnection,
     stream: TcpStream,
@@ -109,20 +109,20 @@ pub(super) struct TlsSocket {
 impl TlsSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            // What was decrypted before comes first: no event would tell of it.
+            // Data decrypted earlier comes first: no event would announce it.
             match self.session.reader().read(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 result => return result,
             }
             match self.session.read_tls(&mut self.stream) {
-                // Whether that is an orderly end is decided by the reader.
+                // The reader decides whether this is an orderly end.
                 Ok(0) => return self.session.reader().read(buffer).or_else(ended),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
             if let Err(error) = self.session.process_new_packets() {
-                // The server is told why, if it can be.
+                // The alert tells the server why, if it can be sent.
                 let _ = self.flush();
                 return Err(io::Error::new(ErrorKind::InvalidData, error));
             }
@@ -132,7 +132,7 @@ impl TlsSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.flush()?;
         if self.session.is_handshaking() {
-            // The answer of the server is an event of its own.
+            // The server's answer arrives as an event of its own.
             return Err(ErrorKind::WouldBlock.into());
         }
         let written = self.session.writer().write(bytes)?;
@@ -155,7 +155,7 @@ impl TlsSocket {
     }
 }
 
-/// A connection that has ended holds nothing that could still come.
+/// Turns "no data yet" into the end of the stream: nothing can follow on a closed connection.
 fn ended(error: io::Error) -> io::Result<usize> {
     match error.kind() {
         ErrorKind::WouldBlock => Ok(0),

@@ -1,4 +1,4 @@
-//! What the simulated devices share: who sends what next, and what has been counted.
+//! State shared by the simulated devices: the order of sending, and the counts.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,21 +15,21 @@ use super::{ServerReply, http, mqtt};
 use crate::error::LoadError;
 use crate::latency::LatencyRecorder;
 
-/// What one read takes at most.
+/// Most bytes of one read.
 const READ_BYTES: usize = 256 << 10;
 
-/// What a lost connection means.
+/// The phase of a load, which decides how a lost connection is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadPhase {
-    /// No load: it is one that could not be kept open.
+    /// No load runs: the connection could not be kept open.
     Quiet,
-    /// It is opened again.
+    /// The connection is reopened.
     Sending,
-    /// It is not needed any more.
+    /// The connection is not needed any more.
     Draining,
 }
 
-/// Everything beside the connections.
+/// Everything besides the connections.
 pub(super) struct LoadState {
     pub(super) devices: Vec<DeviceTally>,
     /// Devices in the order in which they send.
@@ -37,21 +37,21 @@ pub(super) struct LoadState {
     pub(super) random: SmallRng,
     pub(super) latency: LatencyRecorder,
     pub(super) totals: LoadTotals,
-    /// Scratch for reads.
+    /// Scratch buffer for reads.
     pub(super) input: Box<[u8]>,
-    /// Scratch for what is written at once.
+    /// Scratch buffer for one write.
     pub(super) output: Vec<u8>,
     pub(super) payload: Vec<u8>,
     pub(super) started: Instant,
     pub(super) started_ms: i64,
     pub(super) phase: LoadPhase,
-    /// Messages of the schedule that have been handed to a connection, or in closed loop those sent.
+    /// Messages of the schedule that were given to a connection; in closed loop, messages sent.
     pub(super) scheduled: u64,
     pub(super) alarms_sent: u64,
-    /// Connections whose turn the loop decides: in open loop those of HTTP without a request, in closed loop those of QoS 0,
-    /// for which no answer comes. Each is in it once, and has to be looked at before it is used.
+    /// Connections to which the loop gives turns: in open loop those of HTTP without a request, in closed loop those of
+    /// QoS 0, which get no replies. Each is queued once, and must be checked before use.
     queue: VecDeque<u32>,
-    /// Lost connections by the time of the load at which they are opened again.
+    /// Lost connections, by the time of the load at which they are reopened.
     redials: BinaryHeap<Reverse<(Duration, u32)>>,
     pub(super) connected: usize,
     pub(super) refused: usize,
@@ -89,7 +89,7 @@ impl LoadState {
         }
     }
 
-    /// Forgets what was counted and starts the clock of a load.
+    /// Resets the counts, and starts the clock of a load.
     pub(super) fn begin(&mut self, plan: &LoadPlan) {
         self.devices.fill(DeviceTally::default());
         for (turn, device) in self.order.iter().enumerate() {
@@ -107,19 +107,19 @@ impl LoadState {
         self.redials.clear();
     }
 
-    /// Whether messages are sent now.
+    /// Whether the load is sending.
     pub(super) fn is_sending(&self) -> bool {
         self.phase == LoadPhase::Sending
     }
 
-    /// Lets a connection wait for its turn.
+    /// Queues a connection for its turn.
     pub(super) fn queue(&mut self, client: &mut SimulatedClient, index: usize) {
         if !std::mem::replace(&mut client.is_queued, true) {
             self.queue.push_back(index as u32);
         }
     }
 
-    /// The connection that has waited longest, out of the queue.
+    /// Removes the connection that has waited longest from the queue, and returns it.
     pub(super) fn next_in_queue(&mut self) -> Option<usize> {
         self.queue.pop_front().map(|index| index as usize)
     }
@@ -128,13 +128,13 @@ impl LoadState {
         self.queue.len()
     }
 
-    /// Opens a lost connection again after a pause.
+    /// Schedules a lost connection to be reopened after a pause.
     pub(super) fn redial(&mut self, index: usize, pause: Duration) {
         let at = self.started.elapsed() + pause;
         self.redials.push(Reverse((at, index as u32)));
     }
 
-    /// A connection that is to be opened again by now.
+    /// Returns a connection that is due to be reopened.
     pub(super) fn next_redial(&mut self) -> Option<usize> {
         let Reverse((at, index)) = *self.redials.peek()?;
         (at <= self.started.elapsed()).then(|| {
@@ -143,7 +143,7 @@ impl LoadState {
         })
     }
 
-    /// How long no connection is to be opened again.
+    /// The time until the next connection is due to be reopened.
     pub(super) fn next_redial_in(&self) -> Duration {
         self.redials.peek().map_or(Duration::MAX, |Reverse((at, _))| {
             at.saturating_sub(self.started.elapsed())
@@ -155,7 +155,7 @@ impl LoadState {
         self.first_refusal.get_or_insert_with(|| reason.to_owned());
     }
 
-    /// The time that the next message of a connection belongs to; none if it owes nothing.
+    /// Returns the scheduled time of a connection's next message; `None` if none is due.
     pub(super) fn take_due(
         &mut self,
         client: &mut SimulatedClient,
@@ -165,7 +165,7 @@ impl LoadState {
         let number = match plan.protocol {
             DeviceProtocol::Mqtt { .. } => {
                 client.due_messages = client.due_messages.checked_sub(1)?;
-                // The connection's turns come once a round.
+                // A connection has one turn in each round.
                 let device = self.devices.get(client.device as usize)?;
                 u64::from(device.sent) * self.order.len() as u64 + u64::from(device.turn)
             }
@@ -199,7 +199,7 @@ impl LoadState {
         let Some(device) = self.devices.get_mut(client.device as usize) else {
             return Ok(());
         };
-        // Each message of a device has a time of its own, or one would replace the other.
+        // Each message of a device needs its own timestamp, or one would replace the other.
         device.last_ts = (self.started_ms + now.as_millis() as i64).max(device.last_ts + 1);
         device.sent += 1;
         let ts = (!plan.attributes).then_some(device.last_ts);
@@ -241,7 +241,7 @@ impl LoadState {
         wanted
     }
 
-    /// Takes note of what the server said on a connection.
+    /// Handles a reply of the server on a connection.
     pub(super) fn handle_reply(
         &mut self,
         client: &mut SimulatedClient,
@@ -268,13 +268,13 @@ impl LoadState {
         Ok(())
     }
 
-    /// Takes note that a connection is open, and messages may be sent.
+    /// Marks a connection as open: messages may be sent.
     pub(super) fn make_ready(&mut self, client: &mut SimulatedClient) {
         client.stage = ClientStage::Ready;
         self.connected += 1;
     }
 
-    /// Counts the messages of QoS 0 that the system has taken.
+    /// Counts the QoS 0 messages that the system has accepted.
     pub(super) fn count_written(&mut self, client: &mut SimulatedClient) {
         let now = self.started.elapsed().as_micros() as u64;
         while let Some(mark) = client.note_answered() {
@@ -282,7 +282,7 @@ impl LoadState {
         }
     }
 
-    /// What was written to a lost connection of QoS 0 may never have been read.
+    /// Resets the count of a lost QoS 0 connection: its messages may never have been read.
     pub(super) fn reset_acknowledged(&mut self, client: &SimulatedClient) {
         if let Some(device) = self.devices.get_mut(client.device as usize) {
             device.acknowledged = 0;

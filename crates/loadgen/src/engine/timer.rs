@@ -1,4 +1,4 @@
-//! A timer finer than the milliseconds of epoll.
+//! A timer with a finer resolution than the milliseconds of epoll.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Duration;
@@ -9,12 +9,12 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 
 use crate::error::LoadError;
 
-/// Shorter waits are not worth a system call each: messages that are due meanwhile go out together.
+/// Shortest wait: a shorter one is not worth a system call, and messages that fall due meanwhile are sent together.
 const SHORTEST: Duration = Duration::from_micros(50);
-/// What epoll may sleep beyond the timer, which ends the sleep.
+/// Extra time of the epoll wait, so that the timer ends it first.
 const EPOLL_SLACK: Duration = Duration::from_millis(20);
 
-/// Wakes an event loop at a time given in nanoseconds.
+/// Wakes an event loop with nanosecond resolution.
 pub(super) struct TimerFd(OwnedFd);
 
 impl TimerFd {
@@ -31,7 +31,7 @@ impl TimerFd {
         Ok(Self(timer))
     }
 
-    /// How long the loop may sleep by its own, once the timer is set to wake it after `wait`.
+    /// Sets the timer to wake the loop after `wait`, and returns the longest time that epoll itself may wait.
     pub(super) fn bound(&self, wait: Duration) -> Result<Duration, LoadError> {
         if wait.is_zero() {
             return Ok(wait);

@@ -1,4 +1,4 @@
-//! What happens on the connections: opening, reading, writing, and their end.
+//! Handles connections: opening, reading, writing, and closing.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::state::LoadPhase;
 use super::{LoadEngine, http, micros, mqtt};
 use crate::error::LoadError;
 
-/// Answers longer than this are not kept until they are whole.
+/// Longest incomplete reply that is kept, bytes.
 const MAX_ANSWER: usize = 1 << 20;
 const CLOSED: &str = "the server closed the connection";
 
@@ -37,14 +37,14 @@ impl LoadEngine {
         Ok(())
     }
 
-    /// Follows what an event says of a connection.
+    /// Handles an event of a connection.
     pub(super) fn handle(&mut self, index: usize, writable: bool, readable: bool, ended: bool) {
         if let Err(end) = self.advance(index, writable, readable, ended) {
             self.handle_loss(index, &end);
         }
     }
 
-    /// The error says why the connection ended.
+    /// Advances a connection. The error is the reason why it ended.
     fn advance(&mut self, index: usize, writable: bool, readable: bool, ended: bool) -> Result<(), String> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
@@ -68,7 +68,7 @@ impl LoadEngine {
         Ok(())
     }
 
-    /// Says who a connection belongs to, once TCP has opened it.
+    /// Starts the log-in of a connection, once TCP has opened it.
     fn start_login(&mut self, index: usize) -> Result<(), String> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
@@ -106,11 +106,11 @@ impl LoadEngine {
             let Some(client) = self.clients.get_mut(index) else {
                 return Ok(());
             };
-            // Answering may have ended it.
+            // Handling the input may have closed it.
             let Some(link) = client.socket.as_mut() else {
                 return Ok(());
             };
-            // A short read has emptied the socket of TCP, but neither what TLS holds nor what came with the end.
+            // A short read has emptied the TCP socket, but not what TLS has buffered or what arrived with the end.
             let to_the_end = ended || link.is_tls();
             let read = match link.read(input) {
                 Ok(0) => return Err(CLOSED.to_owned()),
@@ -128,7 +128,7 @@ impl LoadEngine {
         }
     }
 
-    /// Handles what the server sent on a connection, and sends what it makes room for.
+    /// Handles input from the server on a connection, and sends the messages that it makes room for.
     fn handle_input(&mut self, index: usize, input: &[u8]) -> Result<(), String> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
@@ -162,13 +162,13 @@ impl LoadEngine {
             client.partial_input = rest.to_vec();
         }
         if matches!(self.plan.protocol, DeviceProtocol::Mqtt { .. }) {
-            // What QoS 2 has to answer goes out with the next messages, in one write.
+            // The QoS 2 answers are sent with the next messages, in one write.
             self.fill_further(index);
         }
         Ok(())
     }
 
-    /// Lets a connection send, now or when it is its turn.
+    /// Sends due messages of a connection, now or in its turn.
     pub(super) fn take_turn(&mut self, index: usize) {
         let waits = matches!(
             (self.plan.pace, &self.plan.protocol),
@@ -179,12 +179,12 @@ impl LoadEngine {
         } else if let Some(client) = self.clients.get_mut(index)
             && client.has_room()
         {
-            // What is overdue is sent by the schedule, which runs before the next wait.
+            // The schedule runs before the next wait, and sends overdue messages.
             self.state.queue(client, index);
         }
     }
 
-    /// Sends one message that belongs to no load.
+    /// Sends one message outside of a load.
     pub(super) fn send(&mut self, index: usize, qos: QoS, message: &[u8]) -> Result<(), LoadError> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
@@ -202,13 +202,13 @@ impl LoadEngine {
         Ok(())
     }
 
-    /// Sends what a connection owes and has room for, in one write.
+    /// Sends all due messages for which the connection has room, in one write.
     pub(super) fn fill(&mut self, index: usize) {
         self.state.output.clear();
         self.fill_further(index);
     }
 
-    /// Sends what the output holds and, in the same write, what the connection owes and has room for.
+    /// Sends the pending output and, in the same write, all due messages for which the connection has room.
     fn fill_further(&mut self, index: usize) {
         self.count_flushed(index);
         let Some(client) = self.clients.get_mut(index) else {
@@ -254,7 +254,7 @@ impl LoadEngine {
         }
     }
 
-    /// Counts what no answer comes for, once the system has all of it.
+    /// Counts messages without replies, once the system has accepted all of them.
     fn count_flushed(&mut self, index: usize) {
         if let Some(client) = self.clients.get_mut(index)
             && self.plan.is_unanswered()
@@ -264,7 +264,7 @@ impl LoadEngine {
         }
     }
 
-    /// Ends a connection. What was in flight on it has failed; while messages are sent, it is opened again.
+    /// Closes a connection. Its messages in flight have failed; during the load it is reopened.
     pub(super) fn handle_loss(&mut self, index: usize, reason: &str) {
         let Some(client) = self.clients.get_mut(index) else {
             return;
@@ -287,7 +287,7 @@ impl LoadEngine {
             world.count_refusal(reason);
             return;
         }
-        // Servers close connections of HTTP that have nothing to do, or had enough.
+        // Servers close HTTP connections that are idle or have served enough requests.
         let is_orderly = http && failed == 0 && stage == ClientStage::Ready;
         if stage == ClientStage::Ready && !is_orderly {
             world.totals.lost += 1;
@@ -304,7 +304,7 @@ impl LoadEngine {
     }
 }
 
-/// Writes what the system takes, and keeps the rest.
+/// Writes what the system accepts, and keeps the rest.
 fn write(client: &mut SimulatedClient, bytes: &[u8]) -> Result<(), String> {
     if !client.out.is_empty() {
         client.out.extend_from_slice(bytes);
@@ -336,7 +336,7 @@ fn write(client: &mut SimulatedClient, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes what was kept.
+/// Writes the output that was kept.
 fn flush(client: &mut SimulatedClient) -> Result<(), String> {
     let bytes = std::mem::take(&mut client.out);
     write(client, &bytes)

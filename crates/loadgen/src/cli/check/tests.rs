@@ -8,7 +8,7 @@ struct Cli {
     command: BenchCommand,
 }
 
-/// What is said about options.
+/// Checks options given as one line.
 fn verdict(options: &str) -> Result<(), String> {
     let arguments = ["bench"].into_iter().chain(options.split(' '));
     let cli = Cli::try_parse_from(arguments).map_err(|error| error.to_string())?;
