@@ -1,6 +1,6 @@
-//! The mark of what the machine can do at all: a server that parses what devices send and acknowledges it, and, where asked,
-//! appends it to a file and commits many appends together first. It knows no devices, keeps no sessions and stores nothing
-//! that could be read.
+//! A limit server as a reference for the capacity of the machine: it parses and acknowledges messages of devices and,
+//! optionally, first appends them to a file and commits many appends together. It knows no devices, keeps no sessions,
+//! and stores nothing that could be read.
 
 use std::io::{ErrorKind, Read as _};
 use std::net::SocketAddr;
@@ -21,32 +21,32 @@ mod peer;
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
-/// Connections that wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG: i32 = 4_096;
 const READ_BYTES: usize = 256 << 10;
 const EVENTS: usize = 1_024;
-/// Pause before connections are accepted again, once the system had no room for one.
+/// Pause before the next accept, after the system had no room for a connection.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// What the limit server is asked to do.
+/// Options of the limit server.
 #[derive(Debug, Clone)]
 pub struct LimitOptions {
-    /// Where it listens; port 0 for any.
+    /// Address to listen on; port 0 for any free port.
     pub listen: SocketAddr,
-    /// Directory of the file that messages are appended to before they are acknowledged.
+    /// Directory of the file to which messages are appended before they are acknowledged.
     pub fsync: Option<PathBuf>,
 }
 
 struct LimitServerLoop {
     poll: Poll,
     listener: TcpListener,
-    /// The last connection could not be accepted, so that no event will tell of those behind it.
+    /// Whether the last accept failed, so that no event will announce the connections still queued.
     is_accepting_late: bool,
     peers: Vec<Option<LimitPeer>>,
     free: Vec<usize>,
-    /// Slots that were left in this turn; events that are still to be handled may mean them.
+    /// Slots freed in this turn; events of the same turn may still refer to them.
     closed_slots: Vec<usize>,
-    /// Slots that were not read from because too much waits for the disk.
+    /// Slots that are not read from because too much waits for the disk.
     paused_slots: Vec<usize>,
     generation: u32,
     committer: Option<GroupCommitter>,
@@ -54,13 +54,13 @@ struct LimitServerLoop {
     output: Vec<u8>,
 }
 
-/// Runs the limit server until the process ends; `ready` is told the bound address.
+/// Runs the limit server until the process ends; passes the bound address to `ready`.
 ///
 /// # Errors
-/// The address cannot be listened on, the file cannot be made, or an append or its fdatasync has failed: what was received
-/// after that is never acknowledged.
+/// The address cannot be bound, the file cannot be created, or an append or its fdatasync has failed: messages received
+/// after that are never acknowledged.
 pub fn serve(options: &LimitOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), LoadError> {
-    // What is allowed is asked for, whether it is enough will show.
+    // Takes as many files as allowed; if they are too few, accepts will fail.
     let _ = raise_file_limit();
     let mut server = LimitServerLoop::bind(options)?;
     ready(
@@ -111,7 +111,7 @@ impl LimitServerLoop {
         })
     }
 
-    /// Handles the events that are there; where there are none, waits so long for some, or until there are.
+    /// Polls for events, for at most `wait` if given and otherwise until there are some, and handles them.
     fn poll_once(&mut self, events: &mut Events, wait: Option<Duration>) -> Result<(), LoadError> {
         match self.poll.poll(events, wait) {
             Ok(()) => {}
@@ -159,7 +159,7 @@ impl LimitServerLoop {
                     return;
                 }
             };
-            // Without it, it is only slower.
+            // The server is only slower without it.
             let _ = stream.set_nodelay(true);
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.peers.push(None);
@@ -178,8 +178,9 @@ impl LimitServerLoop {
         }
     }
 
-    /// Reads a connection empty, unless its peer does not read itself or the disk does not keep up: then it is read from when
-    /// that is over. A short read says that it is empty, but not that it has not ended.
+    /// Reads a connection until it is empty, unless its peer does not read its acknowledgements or the disk does not
+    /// keep up; then the read is resumed later. A short read means that the connection is empty, but not that it is
+    /// still open.
     fn read(&mut self, slot: usize, to_the_end: bool) {
         loop {
             let Some(Some(peer)) = self.peers.get_mut(slot) else {
@@ -214,7 +215,7 @@ impl LimitServerLoop {
         }
     }
 
-    /// Sends the acknowledgements of what has become durable.
+    /// Sends the acknowledgements of durable messages.
     fn acknowledge(&mut self) -> Result<(), LoadError> {
         let Some(committer) = &mut self.committer else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Reads what a server tells about itself in the text format of Prometheus.
+//! Reads a server's metrics in the Prometheus text format.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use ureq::Agent;
 
 use crate::rest::agent;
 
-/// Messages that were acknowledged and are not stored yet, one value a partition.
+/// Acknowledged messages that are not stored yet, one value per partition.
 const LAG_RECORDS: &str = "fieldline_ingest_lag_records";
 
-/// Longer texts are not read.
+/// Longest text that is read.
 const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A server that is too busy for more than this leaves a gap.
+/// Longest wait for a response; a server that is busy for longer leaves a gap.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The metrics of one moment.
+/// The metrics at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MetricsScrape {
     /// Sums over all labels.
@@ -24,7 +24,7 @@ pub struct MetricsScrape {
 }
 
 impl MetricsScrape {
-    /// Reads the text format; lines that make no sense are left out.
+    /// Parses the text format; invalid lines are left out.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut sums = HashMap::new();
@@ -34,21 +34,21 @@ impl MetricsScrape {
         Self { sums }
     }
 
-    /// Value of a metric, the sum of all that have this name and any labels.
+    /// Value of a metric: the sum over all labels.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         self.sums.get(name).copied()
     }
 
-    /// Messages that wait to be stored.
+    /// Acknowledged messages that are not stored yet.
     #[must_use]
     pub fn lag_records(&self) -> Option<u64> {
-        // The cast saturates, and what is not a number becomes 0.
+        // The cast saturates, and turns NaN into 0.
         self.value(LAG_RECORDS).map(|lag| lag.round() as u64)
     }
 }
 
-/// Name and value of a line `name{label="text"} value [time]`; `None` for comments and anything else.
+/// Parses a line `name{label="text"} value [time]` into name and value; `None` for comments and anything else.
 fn parse_sample(line: &str) -> Option<(&str, f64)> {
     let line = line.trim();
     if line.starts_with('#') {
@@ -67,7 +67,7 @@ fn parse_sample(line: &str) -> Option<(&str, f64)> {
     (is_name && !name.is_empty()).then_some((name, value))
 }
 
-/// Where the text after the closing brace begins; braces and quotes may stand inside of quoted values.
+/// Returns the index after the closing brace; quoted values may contain braces and escaped quotes.
 fn end_of_labels(labels: &str) -> Option<usize> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (index, byte) in labels.bytes().enumerate() {
@@ -82,17 +82,17 @@ fn end_of_labels(labels: &str) -> Option<usize> {
     None
 }
 
-/// Asks a server for its metrics again and again.
+/// Scrapes the metrics of a server repeatedly.
 #[derive(Debug)]
 pub struct MetricsScraper {
     agent: Agent,
     url: String,
-    /// The server has none: it said so, and is not asked again.
+    /// Whether the server has said that it has no metrics; then it is not asked again.
     is_absent: bool,
 }
 
 impl MetricsScraper {
-    /// A source at an address, for example `http://127.0.0.1:8080/metrics`.
+    /// Creates a scraper for an address, for example `http://127.0.0.1:8080/metrics`.
     #[must_use]
     pub fn new(url: &str) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl MetricsScraper {
         }
     }
 
-    /// The metrics of now; `None` where the server has none, or does not answer in time.
+    /// Returns the current metrics; `None` if the server has none, or does not answer in time.
     pub fn scrape(&mut self) -> Option<MetricsScrape> {
         if self.is_absent {
             return None;

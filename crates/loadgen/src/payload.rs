@@ -1,4 +1,4 @@
-//! What the devices send.
+//! The payloads of the devices.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -6,19 +6,19 @@ use std::str::FromStr;
 use rand::Rng as _;
 use rand::rngs::SmallRng;
 
-/// Most bytes that a payload may be asked to have.
+/// Largest payload that may be requested, bytes.
 const MAX_SIZE: usize = 1 << 20;
 
-/// Bytes of a message whose text is empty, and some.
+/// Smallest payload with text, bytes: a message with an empty text, and a margin.
 const MIN_BYTES: usize = 64;
 
-/// Keys have four digits.
+/// Most keys of a message: their names have four digits.
 const MAX_KEYS: usize = 10_000;
 
-/// Battery level that the alarm rule of the profiles takes for low.
+/// Battery level that the profiles' alarm rule counts as low.
 const LOW_BATTERY: u32 = 10;
 
-/// A kind of payload: telemetry with its own time, `{"ts":…,"values":{…}}`, or attributes.
+/// A kind of payload: telemetry with a timestamp, `{"ts":…,"values":{…}}`, or attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadKind {
     /// Pulse counter, leakage flag, battery level.
@@ -31,19 +31,19 @@ pub enum PayloadKind {
     Random,
     /// Energy, voltage and power: three numbers as meters report them.
     Energy,
-    /// That many whole numbers.
+    /// That many integers.
     Keys(usize),
-    /// One number and one text, as long as makes the payload that many bytes.
+    /// One number and one text that fills the payload up to that many bytes.
     Bytes(usize),
 }
 
 impl PayloadKind {
-    /// Lines of a controller, unless it is said how many.
+    /// Default number of lines of a controller.
     pub const LINES: usize = 60;
     /// Most lines of a controller: their names have three digits.
     pub const MAX_LINES: usize = 999;
 
-    /// Data points of a message; the mean for mixed ones.
+    /// Data points per message; the mean for mixed messages.
     pub fn points(self) -> usize {
         match self {
             Self::SmartMeter | Self::Energy => 3,
@@ -55,7 +55,7 @@ impl PayloadKind {
         }
     }
 
-    /// A key that each message has, to count what is stored; none for mixed ones.
+    /// A key that every message has, by which stored messages are counted; `None` for mixed messages.
     pub fn key(self) -> Option<&'static str> {
         match self {
             Self::SmartMeter => Some("pulseCounter"),
@@ -68,7 +68,7 @@ impl PayloadKind {
         }
     }
 
-    /// Name of the device profile that suits it.
+    /// Name of the device profile that suits the payload.
     pub fn profile(self) -> &'static str {
         match self {
             Self::SmartTracker => "SMART_TRACKER",
@@ -77,7 +77,7 @@ impl PayloadKind {
         }
     }
 
-    /// Appends a message of the time `ts` in milliseconds, or without time as attributes.
+    /// Appends a message with the timestamp `ts` in milliseconds, or without one as attributes.
     pub fn write(self, ts: Option<i64>, alarm: bool, random: &mut SmallRng, out: &mut Vec<u8>) {
         let start = out.len();
         if let Some(ts) = ts {

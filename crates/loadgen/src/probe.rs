@@ -1,4 +1,4 @@
-//! Measures how long an acknowledged message takes until a query shows it.
+//! Measures the time from a message's acknowledgement until a query returns it.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -15,47 +15,47 @@ use crate::rest::{RestClient, agent, base_url, connection_error, message_of};
 
 const KEY: &str = "fieldlineProbe";
 
-/// A point that no query shows by then is given up.
+/// Time after which a point that no query returns is given up.
 const VISIBILITY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A post or a query that is not answered by then has failed.
+/// Timeout of a post or a query.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Points are not further apart.
+/// Longest time between points.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The pauses between queries: the first are short, so that a fast server is seen as such.
+/// The pauses between queries; the first ones are short, so that a fast server is measured as such.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// What a probe measured.
+/// The results of a probe.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProbeResult {
-    /// From the receipt of the acknowledgement to the answer of the first query that shows the point. Those that were given
-    /// up are not in it.
+    /// Times from the receipt of the acknowledgement to the answer of the first query that returns the point, without
+    /// the points that were given up.
     pub latency: LatencySummary,
-    /// Points that no query showed in time.
+    /// Points that no query returned in time.
     pub given_up: u64,
     /// Posts that were refused, and points whose queries failed.
     pub failed: u64,
-    /// Why, the last time.
+    /// The reason of the last failure.
     pub last_failure: Option<String>,
 }
 
-/// The thread that measures. Dropping it ends the thread as well.
+/// The probe's thread. Dropping the probe tells the thread to end.
 #[derive(Debug)]
 pub struct VisibilityProbe {
-    /// Nothing is sent; that it is dropped ends the thread.
+    /// Nothing is sent; dropping the sender ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<ProbeResult>>,
 }
 
 impl VisibilityProbe {
-    /// Begins to post, as the device of that token and id, `per_second` points a second to the device API at `http_base`. A
-    /// point whose predecessor is not visible yet waits for it.
+    /// Starts to post `per_second` points a second to the device API at `http_base`, as the device with that token and
+    /// id. Each point waits until the one before it is visible.
     ///
     /// # Errors
-    /// The address or the rate make no sense, or the system has no thread left.
+    /// The address or the rate is invalid, or the system has no thread left.
     pub fn start(
         client: &RestClient,
         http_base: &str,
@@ -89,7 +89,7 @@ impl VisibilityProbe {
         })
     }
 
-    /// Ends it and gives what it measured. A point that is under way is waited for, so that slow ones count as well.
+    /// Stops the probe and returns its results. Waits for a point in progress, so that slow ones count as well.
     ///
     /// # Errors
     /// The thread has panicked.
@@ -139,7 +139,7 @@ impl ProbeWorker {
         }
     }
 
-    /// Posts a point and waits until it can be queried; `None` where that took too long.
+    /// Posts a point and waits until it can be queried; `None` if that took too long.
     fn measure(&mut self) -> Result<Option<Duration>, String> {
         let ts = self.next_ts();
         let acknowledged_at = self.post(ts)?;
@@ -156,7 +156,7 @@ impl ProbeWorker {
         }
     }
 
-    /// A time that no other point has.
+    /// Returns a timestamp that no other point has.
     fn next_ts(&mut self) -> i64 {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX - 1);
@@ -164,7 +164,7 @@ impl ProbeWorker {
         self.last_ts
     }
 
-    /// Posts a point, and says when it was acknowledged.
+    /// Posts a point, and returns the time of its acknowledgement.
     fn post(&self, ts: i64) -> Result<Instant, String> {
         let body = json!({"ts": ts, "values": {KEY: ts}}).to_string();
         let request = self

@@ -1,4 +1,4 @@
-//! What Linux knows about processes and the machine, read from `/proc`.
+//! Information about processes and the machine, read from Linux's `/proc`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,30 +16,30 @@ mod cpu;
 /// State of a listening socket in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 
-/// What a process uses.
+/// The memory of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessSample {
-    /// Resident memory in bytes, pages of files included.
+    /// Resident memory in bytes, file pages included.
     pub rss_bytes: u64,
-    /// Of that, memory that no file backs.
+    /// Resident memory that no file backs, in bytes.
     pub anon_bytes: u64,
 }
 
 impl ProcessSample {
-    /// What a process of this machine uses; `None` where there is no such process.
+    /// Samples a process of this machine; `None` if it does not exist.
     #[must_use]
     pub fn of(pid: u32) -> Option<Self> {
         Self::read(&Path::new("/proc").join(pid.to_string()))
     }
 
-    /// What this process uses.
+    /// Samples this process.
     #[must_use]
     pub fn own() -> Option<Self> {
         Self::read(Path::new("/proc/self"))
     }
 
     fn read(directory: &Path) -> Option<Self> {
-        // A process that has ended and not been collected yet has no memory left.
+        // A process that has ended but was not reaped yet has no memory left.
         let status = read(&directory.join("status"))?;
         Some(Self {
             rss_bytes: parse_kib(&status, "VmRSS:").unwrap_or(0),
@@ -48,8 +48,8 @@ impl ProcessSample {
     }
 }
 
-/// The process that listens on a TCP port of this machine; the first where several share it, `None` where there is none or
-/// it belongs to another user.
+/// Returns the process that listens on a TCP port of this machine: the first one if several share the port, `None` if
+/// there is none or it belongs to another user.
 #[must_use]
 pub fn pid_listening_on(port: u16) -> Option<u32> {
     let mut sockets = HashSet::new();
@@ -75,7 +75,7 @@ pub fn pid_listening_on(port: u16) -> Option<u32> {
     })
 }
 
-/// The machine that this runs on.
+/// Describes the machine that this process runs on.
 #[must_use]
 pub fn machine() -> MachineSpec {
     let text = |path: &str| read(Path::new(path)).unwrap_or_default();
@@ -96,7 +96,8 @@ pub fn machine() -> MachineSpec {
     }
 }
 
-/// Raises the number of files, and so of connections, that this process may open as far as it is allowed to, and gives it.
+/// Raises the number of files, and so of connections, that this process may open to the allowed maximum, and returns
+/// it.
 #[must_use]
 pub fn raise_file_limit() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -104,7 +105,7 @@ pub fn raise_file_limit() -> u64 {
         current: maximum,
         maximum,
     };
-    // No limit at all is more than the kernel grants here.
+    // An unlimited maximum is more than the kernel grants here.
     let granted = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => maximum,
         Err(_) => current,
@@ -113,7 +114,7 @@ pub fn raise_file_limit() -> u64 {
 }
 
 fn read(path: &Path) -> Option<String> {
-    // Names of programs may be anything but Unicode.
+    // Program names need not be valid Unicode.
     fs::read(path)
         .ok()
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -126,7 +127,7 @@ fn parse_kib(table: &str, name: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Name of the processor; ARM tells none, but the number of its part.
+/// Returns the name of the processor; ARM has only a part number.
 fn parse_processor(cpuinfo: &str) -> Option<String> {
     let value = |name: &str| {
         cpuinfo.lines().find_map(|line| {
@@ -139,7 +140,7 @@ fn parse_processor(cpuinfo: &str) -> Option<String> {
         .or_else(|| value("CPU part").map(|part| format!("ARM part {part}")))
 }
 
-/// Inodes of the sockets that listen on a port, from `/proc/net/tcp` or `/proc/net/tcp6`.
+/// Returns the inodes of the sockets that listen on a port, from `/proc/net/tcp` or `/proc/net/tcp6`.
 fn listening_inodes(table: &str, port: u16) -> Vec<u64> {
     let rows = table.lines().skip(1).filter_map(|row| {
         let mut fields = row.split_ascii_whitespace().skip(1);

@@ -1,4 +1,4 @@
-//! What a run measured. The JSON report is this structure as it is; text and HTML are made from it.
+//! The results of a run. The JSON report is this structure as it is; text and HTML are derived from it.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,43 +15,43 @@ mod units;
 
 pub use files::{check_writable, write_html, write_json};
 
-/// Everything one run measured.
+/// All results of one run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadReport {
-    /// What was run, for example `scenario B, scale 0.1`.
+    /// The name of the run, for example `scenario B, scale 0.1`.
     pub title: String,
     /// Version of the program.
     pub version: String,
-    /// When the load began, in milliseconds since 1970.
+    /// Start of the load, in milliseconds since 1970.
     pub started_at: i64,
     /// The machine of the load generator.
     pub machine: MachineSpec,
-    /// What was asked for.
+    /// The requested load.
     pub load: LoadSpec,
-    /// Devices made through REST before the load.
+    /// Devices created through REST before the load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioning: Option<LoadProvisioning>,
     /// Opening of the connections.
     pub connecting: ConnectResult,
-    /// What came of it.
+    /// The results of the load.
     pub outcome: LoadOutcome,
-    /// The same load against a server that only parses and acknowledges, in the same run.
+    /// The same load on a limit server, in the same run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<LimitServerResult>,
-    /// Time from the acknowledgement's receipt until a query shows the point.
+    /// Time from the receipt of an acknowledgement until a query returns the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queryable: Option<LatencySummary>,
-    /// Whether everything acknowledged is stored.
+    /// Whether every acknowledged message is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationResult>,
-    /// One entry a second of the load.
+    /// One entry per second of the load.
     pub seconds: Vec<LoadSecond>,
-    /// What a reader has to know about these figures, one sentence each.
+    /// Remarks that a reader needs to judge these figures, one sentence each.
     pub remarks: Vec<String>,
 }
 
-/// The machine that a run used.
+/// The machine of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSpec {
@@ -65,7 +65,7 @@ pub struct MachineSpec {
     pub system: String,
 }
 
-/// The load that was asked for.
+/// The requested load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadSpec {
@@ -75,24 +75,24 @@ pub struct LoadSpec {
     pub target: String,
     /// Devices that send.
     pub devices: usize,
-    /// Connections, as many as devices for MQTT.
+    /// Connections; over MQTT one per device.
     pub connections: usize,
-    /// Quality of service of MQTT.
+    /// MQTT quality of service.
     pub qos: u8,
     /// Name of the payload.
     pub payload: String,
     /// Bytes of a payload, on average.
     #[serde(deserialize_with = "files::number")]
     pub payload_bytes: f64,
-    /// Data points of a message.
+    /// Data points per message.
     pub points: usize,
-    /// Messages a second in open loop; none in closed loop.
+    /// Messages a second in open loop; `None` in closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Messages in flight on a connection in closed loop, at most.
+    /// Most messages in flight on a connection in closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u16>,
-    /// Messages a second that are made to raise an alarm.
+    /// Messages a second that raise an alarm.
     #[serde(deserialize_with = "files::number")]
     pub alarms_per_second: f64,
     /// Seconds of load.
@@ -100,15 +100,15 @@ pub struct LoadSpec {
     pub duration_seconds: f64,
 }
 
-/// Devices made through REST.
+/// Devices created through REST.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadProvisioning {
-    /// Devices that were made.
+    /// Devices that were created.
     pub created: usize,
-    /// Devices that were there.
+    /// Devices that existed already.
     pub found: usize,
-    /// Seconds it took.
+    /// Duration in seconds.
     #[serde(deserialize_with = "files::number")]
     pub seconds: f64,
 }
@@ -121,12 +121,12 @@ pub struct ConnectResult {
     pub connected: usize,
     /// Connections that were refused or lost.
     pub failed: usize,
-    /// Seconds from the first to the last answer.
+    /// Seconds from the first to the last reply.
     #[serde(deserialize_with = "files::number")]
     pub seconds: f64,
 }
 
-/// What the load achieved.
+/// The results of the load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadOutcome {
@@ -143,18 +143,18 @@ pub struct LoadOutcome {
     /// Acknowledged messages a second.
     #[serde(deserialize_with = "files::number")]
     pub rate: f64,
-    /// From the scheduled time (open loop) or the sending (closed loop) to the acknowledgement.
+    /// Times from the scheduled time (open loop) or the sending (closed loop) to the acknowledgement.
     pub latency: LatencySummary,
-    /// Processor time of the server a message, in microseconds.
+    /// Processor time of the server per message, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_us_per_message: Option<f64>,
-    /// Processor time of the load generator a message, in microseconds.
+    /// Processor time of the load generator per message, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator_us_per_message: Option<f64>,
-    /// Resident memory of the server at most, in bytes.
+    /// Highest resident memory of the server, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_memory_peak: Option<u64>,
-    /// Messages that waited to be stored, at most.
+    /// Highest number of messages that waited to be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_peak: Option<u64>,
     /// Messages that waited to be stored when the load ended.
@@ -166,35 +166,36 @@ pub struct LoadOutcome {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LatencySummary {
-    /// How many were taken.
+    /// Number of recorded times.
     pub count: u64,
     /// Their mean.
     #[serde(deserialize_with = "files::number")]
     pub mean: f64,
-    /// Half are at most this.
+    /// Median.
     pub p50: u64,
-    /// 90 of 100.
+    /// 90th percentile.
     pub p90: u64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99: u64,
-    /// 999 of 1,000.
+    /// 99.9th percentile.
     pub p999: u64,
-    /// The longest.
+    /// The longest time.
     pub max: u64,
 }
 
-/// What the limit server reached under the same load.
+/// The results of a limit server under the same load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitServerResult {
-    /// What it does: `parse and acknowledge`, or `append, group commit and acknowledge`.
+    /// The server's work: `parse and acknowledge`, `append, group commit and acknowledge`, or
+    /// `bare HTTP handler that appends to the journal`.
     pub what: String,
-    /// Acknowledged messages a second; in open loop about what was asked for.
+    /// Acknowledged messages a second; in open loop about the requested rate.
     #[serde(deserialize_with = "files::number")]
     pub rate: f64,
-    /// From the scheduled time (open loop) or the sending (closed loop) to the acknowledgement.
+    /// Times from the scheduled time (open loop) or the sending (closed loop) to the acknowledgement.
     pub latency: LatencySummary,
-    /// Processor time of the limit server a message, in microseconds.
+    /// Processor time of the limit server per message, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_us_per_message: Option<f64>,
     /// Connections accepted a second.
@@ -202,11 +203,11 @@ pub struct LimitServerResult {
     pub connections_per_second: f64,
 }
 
-/// Whether what was acknowledged is stored.
+/// Whether every acknowledged message is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VerificationResult {
-    /// Devices that were looked at.
+    /// Devices that were checked.
     pub devices: usize,
     /// Messages acknowledged to them; with QoS 0, those written since a connection was last lost.
     pub acknowledged: u64,
@@ -216,9 +217,9 @@ pub struct VerificationResult {
     pub missing: u64,
     /// Stored messages that were never sent.
     pub surplus: u64,
-    /// Names of devices that miss messages, a few.
+    /// Names of a few devices with missing messages.
     pub examples: Vec<String>,
-    /// Seconds after the load until everything was found.
+    /// Seconds until the check was complete.
     #[serde(deserialize_with = "files::number")]
     pub seconds: f64,
 }
@@ -239,7 +240,7 @@ pub struct LoadSecond {
     /// Messages refused or lost a second.
     #[serde(deserialize_with = "files::number")]
     pub failed: f64,
-    /// Times of the acknowledgements of this interval.
+    /// Times of the messages acknowledged in this interval.
     pub latency: LatencySummary,
     /// Processor time of the server, in cores.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -250,7 +251,7 @@ pub struct LoadSecond {
     /// Resident memory of the server in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_memory: Option<u64>,
-    /// Messages that wait to be stored.
+    /// Messages that waited to be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! A client of the REST API that administers devices and reads telemetry.
+//! A client of the REST API, to administer devices and read telemetry.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,20 +18,20 @@ mod exchange;
 
 const LOGIN: &str = "/api/auth/login";
 
-/// A whole request; a page of devices of a server under load takes long.
+/// Timeout of a whole request; a page of devices takes long on a server under load.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Entities a page.
+/// Entities per page.
 const PAGE_SIZE: usize = 1_000;
 
-/// Pages of a list at most, in case a server never ends it.
+/// Most pages of a list, in case a server never ends it.
 const MAX_PAGES: usize = 10_000;
 
-/// The pauses while a server is waited for.
+/// The first and the longest pause between attempts while a server is starting.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Where and as whom to log in.
+/// The server, and the user to log in as.
 #[derive(Clone)]
 pub struct RestTarget {
     /// Scheme, host and port, for example `http://127.0.0.1:8080`.
@@ -40,7 +40,7 @@ pub struct RestTarget {
     pub username: String,
     /// The password.
     pub password: String,
-    /// Connections that are kept open between requests: as many as threads use the client.
+    /// Connections kept open between requests, one for each thread that uses the client.
     pub pool_size: usize,
 }
 
@@ -64,14 +64,14 @@ struct RestClientShared {
     login: Mutex<RestLoginState>,
 }
 
-/// How the user is known to the server.
+/// The log-in state of a client.
 #[derive(Clone)]
 enum RestLoginState {
-    /// Not yet.
+    /// Not logged in yet.
     None,
-    /// By this value of the header that proves who asks.
+    /// Logged in; the value of the authorization header.
     Accepted(HeaderValue),
-    /// The server does not want the user, with this status and message. Asking again and again would lock the user out.
+    /// The server has refused the user, with this status and message. Repeated attempts would lock the user out.
     Refused(u16, String),
 }
 
@@ -82,18 +82,18 @@ impl fmt::Debug for RestClient {
 }
 
 impl RestClient {
-    /// A client that logs in with its first request.
+    /// Creates a client that logs in with its first request.
     ///
     /// # Errors
-    /// The address is not one of an HTTP server.
+    /// The address is not that of an HTTP server.
     pub fn new(target: RestTarget) -> LoadResult<Self> {
         Self::with_timeout(target, REQUEST_TIMEOUT)
     }
 
-    /// The same with another time for a whole request.
+    /// Like [`new`](Self::new), with another timeout of a whole request.
     ///
     /// # Errors
-    /// The address is not one of an HTTP server.
+    /// The address is not that of an HTTP server.
     pub fn with_timeout(target: RestTarget, timeout: Duration) -> LoadResult<Self> {
         let url = base_url(&target.url)?;
         Ok(Self(Arc::new(RestClientShared {
@@ -103,17 +103,17 @@ impl RestClient {
         })))
     }
 
-    /// Scheme, host and port of the server, without a slash at the end.
+    /// Scheme, host, port and path of the server, without a trailing slash.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.0.target.url
     }
 
-    /// Logs in anew, and waits up to `patience` for a server that is still starting: one that refuses or drops connections,
-    /// or whose proxy says that there is nothing behind it.
+    /// Logs in again, and waits up to `patience` for a server that is still starting: one that refuses or drops
+    /// connections, or whose proxy answers that there is no server behind it.
     ///
     /// # Errors
-    /// The server did not come up in time, or refuses the log-in.
+    /// The server did not start in time, or refuses the log-in.
     pub fn wait_until_up(&self, patience: Duration) -> LoadResult<()> {
         let stale = match &*self.login() {
             RestLoginState::Accepted(header) => Some(header.clone()),
@@ -135,7 +135,7 @@ impl RestClient {
     /// Sends a GET.
     ///
     /// # Errors
-    /// The server is out of reach, refuses, or answers with something else than JSON.
+    /// The server is out of reach, refuses the request, or answers with something other than JSON.
     pub fn get(&self, path: &str, query: &[(&str, &str)]) -> LoadResult<Value> {
         self.call(RestClientRequest {
             method: RestClientMethod::Get,
@@ -144,10 +144,10 @@ impl RestClient {
         })
     }
 
-    /// Sends a GET; `None` where the server has no such thing.
+    /// Sends a GET; `None` if the server answers 404.
     ///
     /// # Errors
-    /// As [`get`](Self::get), but for 404.
+    /// As for [`get`](Self::get), except for 404.
     pub fn get_optional(&self, path: &str, query: &[(&str, &str)]) -> LoadResult<Option<Value>> {
         match self.get(path, query) {
             Err(LoadError::Refused { status: 404, .. }) => Ok(None),
@@ -155,10 +155,10 @@ impl RestClient {
         }
     }
 
-    /// Sends a POST; the answer is `null` where it is empty.
+    /// Sends a POST; the result is `null` if the response is empty.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// As for [`get`](Self::get).
     pub fn post(&self, path: &str, query: &[(&str, &str)], body: &Value) -> LoadResult<Value> {
         self.call(RestClientRequest {
             method: RestClientMethod::Post(body),
@@ -170,7 +170,7 @@ impl RestClient {
     /// Sends a DELETE.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// As for [`get`](Self::get).
     pub fn delete(&self, path: &str) -> LoadResult<()> {
         self.call(RestClientRequest {
             method: RestClientMethod::Delete,
@@ -180,8 +180,8 @@ impl RestClient {
         .map(|_| ())
     }
 
-    /// Hands the pages of a list, ordered by name and filtered by text, to `visit`, with the number of all its entities, until
-    /// there are no more or it says so by `false`.
+    /// Passes the pages of a list, ordered by name and filtered by text, to `visit`, with the number of entities in the
+    /// list, until there are no more or `visit` returns false.
     pub(crate) fn read_pages(
         &self,
         path: &str,
@@ -194,7 +194,7 @@ impl RestClient {
                 ("pageSize", page_size.as_str()),
                 ("page", &page.to_string()),
                 ("textSearch", text),
-                // In the order of creation, pages would shift while others create.
+                // In order of creation, pages would shift while other clients create entities.
                 ("sortProperty", "name"),
                 ("sortOrder", "ASC"),
             ];
@@ -213,7 +213,7 @@ impl RestClient {
         Ok(())
     }
 
-    /// Sends a request as the user; logs in again, once, where the log-in has run out.
+    /// Sends a request as the user; logs in again, once, if the log-in has expired.
     fn call(&self, call: RestClientRequest<'_>) -> LoadResult<Value> {
         let authorization = self.authorization(None)?;
         let mut answer = self.exchange(call, Some(&authorization))?;
@@ -228,8 +228,8 @@ impl RestClient {
         self.0.login.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The header that proves who asks. Logs in where nobody has, or where what is there is what was `refused`: of many
-    /// threads that are refused at once, one logs in while the others wait for it.
+    /// Returns the authorization header. Logs in if there is no header yet, or if it is the one that was `refused`: of
+    /// many threads that are refused at once, one logs in while the others wait for it.
     fn authorization(&self, refused: Option<&HeaderValue>) -> LoadResult<HeaderValue> {
         let mut login = self.login();
         match &*login {
@@ -314,7 +314,7 @@ fn authorized<B>(
     }
 }
 
-/// Whether a server that is starting looks like this.
+/// Whether an error looks like that of a starting server.
 fn is_starting(error: &LoadError) -> bool {
     match error {
         LoadError::Unreachable { error, .. } => matches!(

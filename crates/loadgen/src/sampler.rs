@@ -1,4 +1,4 @@
-//! Watches the server and this process during a load, from a thread of its own.
+//! Samples the server and this process during a load, on a thread of its own.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,22 +9,22 @@ use crate::error::{LoadError, LoadResult};
 use crate::metrics::MetricsScraper;
 use crate::process::{CpuTime, ProcessSample};
 
-/// Samples are not further apart.
+/// Longest time between samples.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What to watch.
+/// The targets and interval of a sampler.
 #[derive(Debug, Clone)]
 pub struct ResourceSamplerOptions {
-    /// The server's process, where it runs on this machine.
+    /// The server's process, if it runs on this machine.
     pub pid: Option<u32>,
-    /// Address of the server's metrics, where it has them.
+    /// Address of the server's metrics, if it has them.
     pub metrics_url: Option<String>,
     /// Time from one sample to the next.
     pub interval: Duration,
 }
 
 impl Default for ResourceSamplerOptions {
-    /// Only this process, twice a second, so that each second of a load has a sample of its own.
+    /// Samples only this process, twice a second, so that each second of a load has a sample of its own.
     fn default() -> Self {
         Self {
             pid: None,
@@ -34,10 +34,10 @@ impl Default for ResourceSamplerOptions {
     }
 }
 
-/// What was seen at one moment; `None` is what could not be.
+/// The values at one moment; `None` for those that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ResourceSample {
-    /// When.
+    /// Time of the sample.
     pub at: Instant,
     /// Processor time of the server since the first sample, in microseconds.
     pub server_cpu_us: Option<u64>,
@@ -45,19 +45,19 @@ pub struct ResourceSample {
     pub server_rss_bytes: Option<u64>,
     /// Processor time of this process since the first sample, in microseconds.
     pub generator_cpu_us: Option<u64>,
-    /// Messages that wait to be stored.
+    /// Acknowledged messages that are not stored yet.
     pub lag_records: Option<u64>,
 }
 
-/// All samples, and what follows from them.
+/// All samples, and the figures derived from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceSeries {
-    /// In the order of time; the first was taken at the start, the last at the stop.
+    /// In order of time; the first was taken at the start, the last at the stop.
     pub samples: Vec<ResourceSample>,
 }
 
 impl ResourceSeries {
-    /// Resident memory of the server at most, in bytes.
+    /// Highest resident memory of the server, in bytes.
     #[must_use]
     pub fn rss_peak(&self) -> Option<u64> {
         self.samples
@@ -66,7 +66,7 @@ impl ResourceSeries {
             .max()
     }
 
-    /// Messages that waited to be stored, at most.
+    /// Highest number of messages that waited to be stored.
     #[must_use]
     pub fn lag_peak(&self) -> Option<u64> {
         self.samples.iter().filter_map(|sample| sample.lag_records).max()
@@ -96,20 +96,20 @@ impl ResourceSeries {
     }
 }
 
-/// The thread that watches. Dropping it ends the thread as well.
+/// The sampling thread. Dropping the sampler ends the thread.
 #[derive(Debug)]
 pub struct ResourceSampler {
     samples: Arc<Mutex<Vec<ResourceSample>>>,
-    /// Nothing is sent; that it is dropped ends the thread.
+    /// Nothing is sent; dropping the sender ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ResourceSampler {
-    /// Takes the first sample and begins to take the others.
+    /// Takes the first sample, and starts the thread for the others.
     ///
     /// # Errors
-    /// The interval is zero, or the system has no thread left.
+    /// The interval is zero or longer than a day, or the system has no thread left.
     pub fn start(options: ResourceSamplerOptions) -> LoadResult<Self> {
         if options.interval.is_zero() || options.interval > LONGEST_INTERVAL {
             return Err(LoadError::InvalidOption(
@@ -137,7 +137,7 @@ impl ResourceSampler {
                     if is_over {
                         return;
                     }
-                    // What was missed while the server did not answer is not made up for.
+                    // Samples missed while the server did not answer are not made up for.
                     due = (due + options.interval).max(Instant::now());
                 }
             })
@@ -161,7 +161,7 @@ impl ResourceSampler {
         lock(&self.samples).clone()
     }
 
-    /// Takes a last sample and gives all.
+    /// Takes a last sample, and returns all of them.
     #[must_use]
     pub fn stop(mut self) -> ResourceSeries {
         self.end();
@@ -172,7 +172,7 @@ impl ResourceSampler {
     fn end(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A panic has been reported by the thread itself; the samples until then are good.
+            // The thread itself has reported its panic; the samples until then are valid.
             drop(thread.join());
         }
     }
@@ -196,7 +196,7 @@ struct CpuMeter {
 }
 
 impl CpuMeter {
-    /// Microseconds since the first reading; `None` where the process is not there, or not the same any more.
+    /// Microseconds since the first reading; `None` if the process does not exist, or is not the same any more.
     fn read(&mut self, now: Option<CpuTime>) -> Option<u64> {
         let now = now?;
         if let Some(last) = &self.last {
@@ -207,7 +207,7 @@ impl CpuMeter {
     }
 }
 
-/// Where samples come from.
+/// The sources of a sample.
 struct SampleSource {
     pid: Option<u32>,
     server: CpuMeter,

@@ -1,4 +1,4 @@
-//! The published loads of the field, each with one command.
+//! Published benchmark loads, each run with one command.
 
 use crate::cli::{
     DeviceApi, DeviceArgs, ForeignArgs, INSTANCE_REGEX, LoadArgs, ReportArgs, ScenarioArgs, TargetArgs,
@@ -16,7 +16,7 @@ struct Scenario {
     rate: f64,
     alarms: f64,
     payload: PayloadKind,
-    /// HTTP users, for loads over HTTP, which are closed loops.
+    /// Users of a load over HTTP, which is a closed loop.
     users: Option<f64>,
 }
 
@@ -83,7 +83,7 @@ const SCENARIOS: [Scenario; 11] = [
     },
 ];
 
-/// Runs a scenario, or lists them. Whether everything that was acknowledged is stored.
+/// Runs a scenario, or lists all of them. Returns whether every acknowledged message is stored.
 pub(crate) fn run(args: &ScenarioArgs) -> LoadResult<bool> {
     if args.name.eq_ignore_ascii_case("list") {
         print!("{}", list());
@@ -111,7 +111,7 @@ fn list() -> String {
     text
 }
 
-/// The options that the scenario stands for.
+/// Returns the options that a scenario stands for.
 fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
     let wanted = args.name.replace('×', "x");
     let scenario = SCENARIOS

@@ -1,4 +1,4 @@
-//! From options to addresses, TLS and devices.
+//! Resolves options into addresses, TLS configuration and a server.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::error::{LoadError, LoadResult};
 use crate::process::pid_listening_on;
 use crate::rest::{RestClient, RestTarget};
 
-/// Tenant administrator of the demo, which a server of its own has.
+/// The demo's tenant administrator, which a server started here has.
 const DEMO_TENANT: (&str, &str) = ("tenant@thingsboard.org", "tenant");
 
-/// Where systems keep the certificates that they trust.
+/// Paths where systems keep their trusted certificates.
 const SYSTEM_CERTIFICATES: [&str; 3] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -30,19 +30,19 @@ const SYSTEM_CERTIFICATES: [&str; 3] = [
 /// The server under load.
 pub(crate) struct LoadTarget {
     pub(crate) client: RestClient,
-    /// Address of REST and of HTTP devices, without a slash at the end.
+    /// Base URL of REST and HTTP devices, without a trailing slash.
     pub(crate) url: String,
     pub(crate) mqtt: SocketAddr,
     pub(crate) tls: Option<ClientTls>,
-    /// Its process, if it runs on this machine.
+    /// The server's process, if it runs on this machine.
     pub(crate) pid: Option<u32>,
-    // Ends before its files are removed.
+    // Declared before `home`, so that the server ends before its files are removed.
     own: Option<OwnServer>,
-    /// Where servers that were started for this run keep their files.
+    /// Directory of the servers that were started for this run.
     pub(crate) home: CleanupPath,
 }
 
-/// Where HTTP devices post to.
+/// The target of HTTP devices.
 pub(crate) struct HttpTarget {
     pub(crate) address: SocketAddr,
     /// Host and port as requests name them.
@@ -95,12 +95,12 @@ impl LoadTarget {
         })
     }
 
-    /// Whether it was started for this run.
+    /// Whether the server was started for this run.
     pub(crate) fn is_own(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Where HTTP devices post to.
+    /// Returns the target of HTTP devices.
     pub(crate) fn http(&self) -> LoadResult<HttpTarget> {
         http_target(&self.url)
     }
@@ -122,7 +122,7 @@ fn http_target(url: &str) -> LoadResult<HttpTarget> {
     })
 }
 
-/// The first address of a host, IPv4 before IPv6 since servers listen there at least.
+/// Returns the first address of a host, IPv4 before IPv6, since servers listen at least on IPv4.
 fn resolve(option: &str, host: &str, port: u16) -> LoadResult<SocketAddr> {
     let name = host.trim_start_matches('[').trim_end_matches(']');
     let addresses: Vec<_> = (name, port)
@@ -157,7 +157,7 @@ fn tls(host: &str, ca: Option<&Path>) -> LoadResult<ClientTls> {
     })
 }
 
-/// The certificates of a file that somebody names: all of them have to be good.
+/// Loads the certificates of a file that the user has named: all of them must be valid.
 fn trusted_in(path: &Path) -> LoadResult<RootCertStore> {
     let refuse = |reason: String| LoadError::InvalidOption(format!("--mqtt-ca {}: {reason}", path.display()));
     let mut roots = RootCertStore::empty();

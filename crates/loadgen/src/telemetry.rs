@@ -1,4 +1,4 @@
-//! A run from its options to its report.
+//! A telemetry run, from its options to its report.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,16 +18,16 @@ use crate::verify::{CountFilter, DeviceExpectation, newest_ms, verify};
 mod comparison;
 mod load;
 
-/// Files beside the connections.
+/// Open files besides the connections.
 const OTHER_FILES: u64 = 64;
-/// Longest wait for answers of the engine's.
+/// Longest time that the engine waits for replies.
 const MAX_REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 const WARM_UP: &[u8] = b"{\"t1\":73}";
 
-/// Runs a telemetry load. Whether everything that was acknowledged is stored, as far as it was checked.
+/// Runs a telemetry load. Returns whether every acknowledged message is stored, as far as it was checked.
 ///
 /// # Errors
-/// An option makes no sense, or the run could not come to its end. What was measured until then is still reported.
+/// An option is invalid, or the run could not be completed. Results obtained before a late failure are still reported.
 pub(crate) fn run(args: &TelemetryArgs) -> LoadResult<bool> {
     args.check()?;
     let mut run = TelemetryRun::prepare(args)?;
@@ -57,10 +57,10 @@ struct TelemetryRun<'a> {
     range: DeviceRange,
     ids: Vec<Option<String>>,
     provisioning: Option<report::LoadProvisioning>,
-    /// Where the times of the messages begin at the earliest.
+    /// Earliest timestamp of a message, in milliseconds since 1970.
     not_before_ms: i64,
     remarks: Vec<String>,
-    /// What went wrong after the load, which is no reason to keep its report back.
+    /// An error after the load, which does not prevent the report.
     failure: Option<LoadError>,
 }
 
@@ -89,8 +89,8 @@ impl<'a> TelemetryRun<'a> {
         Ok(run)
     }
 
-    /// Looks whether a load before has run ahead of the clock, as one with more than a message a millisecond and device does:
-    /// its messages must not be taken for those of this one.
+    /// Finds the newest stored message, since an earlier load may have run ahead of the clock, as a load with more than
+    /// one message per millisecond and device does: its messages must not be counted for this run.
     fn find_newest(&mut self) -> LoadResult<()> {
         let were_there = self.provisioning.as_ref().is_none_or(|made| made.found > 0);
         let Some(key) = self.counted_key().filter(|_| were_there) else {
@@ -106,7 +106,7 @@ impl<'a> TelemetryRun<'a> {
         Ok(())
     }
 
-    /// The key whose points are counted as messages, where they can be and are to be counted.
+    /// The key by which stored messages are counted, if they can and shall be counted.
     fn counted_key(&self) -> Option<&'static str> {
         let is_wanted = self.args.report.verify && self.args.load.telemetry && self.args.load.enabled;
         self.args.payload().key().filter(|_| is_wanted)
@@ -314,7 +314,7 @@ impl<'a> TelemetryRun<'a> {
     }
 
     fn clean_up(&mut self) {
-        // A server of its own goes with all that is in it.
+        // A server started for this run is removed with all its data.
         if !self.args.devices.delete || self.target.is_own() {
             return;
         }
@@ -333,7 +333,7 @@ impl<'a> TelemetryRun<'a> {
     }
 }
 
-/// Insists that this process may open so many connections.
+/// Checks that this process may open that many connections.
 pub(crate) fn check_files(connections: usize) -> LoadResult<()> {
     let (needed, allowed) = (connections as u64 + OTHER_FILES, raise_file_limit());
     if needed <= allowed {

@@ -1,7 +1,7 @@
-//! Counts what is stored, and compares it with what was acknowledged.
+//! Counts stored messages, and compares them with the acknowledged ones.
 //!
-//! Every message of a device carries a time of its own, so that as many points of one key are stored as messages were. A
-//! message that was sent and not acknowledged may be stored or not.
+//! Every message of a device has its own timestamp, so a device has as many stored points of one key as stored
+//! messages. A message that was sent but not acknowledged may be stored or not.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,29 +16,29 @@ use crate::report::VerificationResult;
 use crate::rest::RestClient;
 use crate::workers::for_each_index;
 
-/// Names of devices with missing messages that are given.
+/// Most names of devices with missing messages in a report.
 const MAX_EXAMPLES: usize = 5;
 
-/// Devices found short after which the others are left for later: a server that still stores has better things to do than
-/// to be asked in vain.
+/// Devices found short after which a round ends: a server that is still storing has better things to do than to answer
+/// in vain.
 const MAX_SHORT_PER_ROUND: usize = 32;
 
-/// The pauses before short devices are asked for again.
+/// The first and the longest pause before short devices are counted again.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Which points count.
+/// The points that count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountFilter {
     /// A key that every message has.
     pub key: String,
     /// The earliest time of a message, in milliseconds since 1970.
     pub from_ms: i64,
-    /// A time after the latest one.
+    /// A time after the latest message.
     pub to_ms: i64,
 }
 
-/// What a device sent.
+/// The messages of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceExpectation {
     /// Name of the device.
@@ -47,16 +47,16 @@ pub struct DeviceExpectation {
     pub id: String,
     /// Messages that were acknowledged.
     pub acknowledged: u64,
-    /// Messages that were sent, those included.
+    /// Messages that were sent, acknowledged ones included.
     pub sent: u64,
 }
 
-/// Counts the stored messages of devices, `workers` at a time, and waits up to `patience` for those that are acknowledged
-/// and not stored yet; what is short after that is counted once more before it is called missing. `progress` is told how
-/// many devices are complete.
+/// Counts the stored messages of devices, `workers` at a time, and waits up to `patience` for acknowledged messages
+/// that are not stored yet; devices that are still short are counted once more before messages count as missing. Calls
+/// `progress` with the number of complete devices.
 ///
 /// # Errors
-/// The time range is empty, the server refuses, or it is still out of reach or overloaded after `patience`.
+/// The time range is empty, the server refuses a request, or it is still out of reach or overloaded after `patience`.
 pub fn verify(
     client: &RestClient,
     check: &CountFilter,
@@ -94,10 +94,11 @@ pub fn verify(
     }
 }
 
-/// The time of the newest point of a key that any of these devices has, in milliseconds since 1970; asks `workers` at a time.
+/// Returns the timestamp of the newest point of a key among these devices, in milliseconds since 1970; sends `workers`
+/// requests at a time.
 ///
 /// # Errors
-/// The server refuses or is out of reach.
+/// The server is out of reach or refuses a request.
 pub fn newest_ms(client: &RestClient, key: &str, ids: &[String], workers: usize) -> LoadResult<Option<i64>> {
     let found = Mutex::new((None, None));
     for_each_index(ids.len(), workers, |index| {
@@ -107,7 +108,7 @@ pub fn newest_ms(client: &RestClient, key: &str, ids: &[String], workers: usize)
         match latest {
             Ok(answer) => {
                 let point = &answer[key][0];
-                // A key that is not there may be answered as a point of now without a value.
+                // A key that does not exist may be answered with a point of the current time without a value.
                 let ts = point["ts"].as_i64().filter(|_| !point["value"].is_null());
                 found.0 = found.0.max(ts);
                 ControlFlow::Continue(())
@@ -124,7 +125,7 @@ pub fn newest_ms(client: &RestClient, key: &str, ids: &[String], workers: usize)
     }
 }
 
-/// The part of a query that is the same for all devices: one interval that covers everything.
+/// The part of a query that is the same for all devices: one interval that covers the whole time range.
 struct CountQuery {
     key: String,
     start: String,
@@ -147,7 +148,7 @@ impl CountQuery {
         })
     }
 
-    /// How many points a device has.
+    /// Counts the points of a device.
     fn count(&self, client: &RestClient, id: &str) -> LoadResult<u64> {
         let path = format!("/api/plugins/telemetry/DEVICE/{id}/values/timeseries");
         let query = [
@@ -167,7 +168,8 @@ impl CountQuery {
     }
 }
 
-/// The count in an answer, where values are strings unless they are asked for as they are. A series without points is absent.
+/// Returns the count of an answer, in which values are strings unless requested otherwise. A series without points is
+/// absent.
 fn count_of(answer: &Value, key: &str) -> Option<u64> {
     let Some(intervals) = answer.as_object()?.get(key) else {
         return Some(0);
@@ -182,17 +184,17 @@ fn count_of(answer: &Value, key: &str) -> Option<u64> {
     counts.sum()
 }
 
-/// What a walk over the devices found.
+/// The results of one round over the devices.
 #[derive(Default)]
 struct CountRound {
-    /// Devices and what they have.
+    /// Devices and their counts.
     counts: Vec<(usize, u64)>,
-    /// Devices that miss messages or were not reached; those that were not reached are first.
+    /// Devices that miss messages or were not counted; those not counted come first.
     short: Vec<usize>,
     error: Option<LoadError>,
 }
 
-/// Counts the points of `devices`, until all were asked for, `enough` of them were found short, or a request failed.
+/// Counts the points of `devices`, until all were counted, `enough` of them were found short, or a request failed.
 fn count_round(
     client: &RestClient,
     query: &CountQuery,

@@ -1,14 +1,14 @@
-//! Many blocking requests at once.
+//! Runs many blocking requests in parallel.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Threads at most, whatever was asked for.
+/// Most threads, even if more are requested.
 const MAX_WORKERS: usize = 256;
 
-/// Runs `job` once for each index below `count`, on `workers` threads of which the caller's is one, until all are done or
-/// a job breaks off; jobs that run then are still finished. Where the system has no more threads, fewer do.
+/// Runs `job` once for each index below `count`, on `workers` threads including the caller's, until all are done or a
+/// job returns `Break`; jobs in progress are still finished. If the system has no more threads, runs with fewer.
 pub(crate) fn for_each_index(count: usize, workers: usize, job: impl Fn(usize) -> ControlFlow<()> + Sync) {
     let next = AtomicUsize::new(0);
     let is_stopped = AtomicBool::new(false);

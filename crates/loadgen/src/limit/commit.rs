@@ -1,4 +1,4 @@
-//! Group commit: while one write and its fdatasync are under way, the next gathers.
+//! Group commit: while one write and its fdatasync are in progress, the next batch gathers.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,9 +11,9 @@ use mio::Waker;
 use crate::cleanup::CleanupPath;
 use crate::error::LoadError;
 
-/// A file longer than this is replaced by an empty one, as a journal would begin a new segment.
+/// A file longer than this is replaced by an empty one, as a journal would begin a new segment, bytes.
 const SEGMENT_BYTES: u64 = 256 << 20;
-/// Where more than this waits for the disk, nothing further is read.
+/// If more than this waits for the disk, nothing further is read, bytes.
 const MAX_UNCOMMITTED: u64 = 64 << 20;
 
 /// An acknowledgement that waits for the disk.
@@ -25,17 +25,17 @@ pub(super) struct UncommittedAck {
     pub(super) qos: QoS,
 }
 
-/// What is written and committed together.
+/// A batch that is written and committed together.
 #[derive(Default)]
 struct UncommittedBatch {
     bytes: Vec<u8>,
     pending: Vec<UncommittedAck>,
 }
 
-/// What the event loop and the thread that writes exchange.
+/// The exchange between the event loop and the writer thread.
 #[derive(Default)]
 struct GroupCommitQueue {
-    /// Waits for the thread to be free.
+    /// The next batch, until the thread is free.
     next: UncommittedBatch,
     done: Vec<UncommittedAck>,
     /// Bytes that have become durable.
@@ -47,17 +47,17 @@ struct GroupCommitQueue {
 struct GroupCommitShared {
     queue: Mutex<GroupCommitQueue>,
     filled: Condvar,
-    /// Here and not with the thread: one that is dropped takes what it was to tell with it.
+    /// Kept here and not by the thread: a dropped waker would take its pending wake-up with it.
     waker: Waker,
 }
 
-/// Appends to a file and tells when it is durable. Dropping it ends the thread.
+/// Appends messages to a file, and reports when they are durable. Dropping it ends the thread.
 pub(super) struct GroupCommitter {
     shared: Arc<GroupCommitShared>,
     gathering: UncommittedBatch,
     spare_done: Vec<UncommittedAck>,
     appended: u64,
-    /// As it was when acknowledgements were last taken.
+    /// Durable bytes when acknowledgements were last taken.
     committed: u64,
 }
 
@@ -66,7 +66,7 @@ impl GroupCommitShared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for something to write, and puts it into `batch`; false at the end.
+    /// Waits for the next batch and moves it into `batch`; false at the end.
     fn take(&self, batch: &mut UncommittedBatch) -> bool {
         let mut exchange = self.lock();
         while exchange.next.bytes.is_empty() {
@@ -79,7 +79,7 @@ impl GroupCommitShared {
         true
     }
 
-    /// Writes what comes until that fails, and wakes the event loop each time.
+    /// Writes batches until one fails, and wakes the event loop after each.
     fn write(&self, segment: &mut LimitFile) {
         let mut batch = UncommittedBatch::default();
         let mut goes_on = true;
@@ -99,14 +99,14 @@ impl GroupCommitShared {
             drop(exchange);
             batch.bytes.clear();
             batch.pending.clear();
-            // Only fails when the loop is gone.
+            // This fails only when the loop is gone.
             let _ = self.waker.wake();
         }
     }
 }
 
 impl GroupCommitter {
-    /// Starts a thread that writes to a file in `directory`; `waker` is woken when something has become durable, or cannot.
+    /// Starts a thread that writes to a file in `directory`; it wakes `waker` when a batch is durable or has failed.
     pub(super) fn start(directory: &Path, waker: Waker) -> Result<Self, LoadError> {
         let mut segment = LimitFile::open(directory)?;
         let shared = Arc::new(GroupCommitShared {
@@ -128,7 +128,7 @@ impl GroupCommitter {
         })
     }
 
-    /// Adds a message to what is committed next.
+    /// Adds a message to the next batch.
     pub(super) fn append(&mut self, topic: &str, payload: &[u8], pending: Option<UncommittedAck>) {
         let length = (topic.len() + payload.len()) as u32;
         let before = self.gathering.bytes.len();
@@ -139,12 +139,12 @@ impl GroupCommitter {
         self.gathering.pending.extend(pending);
     }
 
-    /// Whether so much waits for the disk that nothing should be added.
+    /// Whether too much waits for the disk to add more.
     pub(super) fn is_full(&self) -> bool {
         self.appended - self.committed > MAX_UNCOMMITTED
     }
 
-    /// Hands over what has gathered in a turn of the event loop.
+    /// Hands the batch of an event loop's turn to the thread.
     pub(super) fn commit(&mut self) -> Result<(), LoadError> {
         if self.gathering.bytes.is_empty() {
             return Ok(());
@@ -165,7 +165,7 @@ impl GroupCommitter {
         Ok(())
     }
 
-    /// Takes the acknowledgements that may be sent.
+    /// Returns the acknowledgements that may be sent.
     pub(super) fn take_done(&mut self) -> Result<Vec<UncommittedAck>, LoadError> {
         let mut done = std::mem::take(&mut self.spare_done);
         let mut exchange = self.shared.lock();
@@ -175,7 +175,7 @@ impl GroupCommitter {
         Ok(done)
     }
 
-    /// Returns the memory of what was taken.
+    /// Takes back a list of acknowledgements to reuse its memory.
     pub(super) fn recycle(&mut self, mut done: Vec<UncommittedAck>) {
         done.clear();
         self.spare_done = done;
@@ -198,12 +198,12 @@ fn check(exchange: &GroupCommitQueue) -> Result<(), LoadError> {
     }
 }
 
-/// The file that is appended to.
+/// The file to which messages are appended.
 struct LimitFile {
     path: PathBuf,
     file: File,
     length: u64,
-    /// The file is of no use to anybody afterwards.
+    /// Removes the file, which nobody needs afterwards.
     _cleanup: CleanupPath,
 }
 

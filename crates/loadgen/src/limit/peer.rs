@@ -10,9 +10,9 @@ use mio::net::TcpStream;
 
 use super::commit::{GroupCommitter, UncommittedAck};
 
-/// Larger packets end the connection.
+/// Largest accepted packet, bytes; a larger one ends the connection.
 const MAX_PACKET: u32 = 1 << 20;
-/// A peer that leaves more answers than this unread is not read from either.
+/// A peer with more unread answers than this is not read from either, bytes.
 const MAX_UNSENT: usize = 64 << 10;
 
 /// A connection.
@@ -20,15 +20,15 @@ pub(super) struct LimitPeer {
     pub(super) stream: TcpStream,
     pub(super) version: MqttProtocolVersion,
     slot: u32,
-    /// Tells connections apart that used the same slot.
+    /// Distinguishes connections that have used the same slot.
     pub(super) generation: u32,
-    /// The beginning of a packet whose rest has not come.
+    /// The beginning of an incomplete packet.
     partial_input: Vec<u8>,
-    /// What the system did not take yet.
+    /// Output that the system has not accepted yet.
     out: Vec<u8>,
-    /// It was not read from because its peer does not read.
+    /// Whether it was left unread because its peer does not read.
     pub(super) is_unread: bool,
-    /// It was not read from because too much waits for the disk.
+    /// Whether it was left unread because too much waits for the disk.
     pub(super) is_held: bool,
 }
 
@@ -46,18 +46,18 @@ impl LimitPeer {
         }
     }
 
-    /// Whether the peer has to read before more is read from it.
+    /// Whether the peer must read its answers before more is read from it.
     pub(super) fn waits_to_write(&self) -> bool {
         self.out.len() > MAX_UNSENT
     }
 
-    /// Bytes that are kept for the peer.
+    /// Bytes buffered for the peer.
     #[cfg(test)]
     pub(super) fn buffered_bytes(&self) -> usize {
         self.out.len() + self.partial_input.len()
     }
 
-    /// Handles the packets that came; answers go to `out`. Whether the connection goes on.
+    /// Handles received packets, and appends answers to `out`. Returns whether the connection goes on.
     pub(super) fn handle_packets(
         &mut self,
         input: &[u8],
@@ -81,7 +81,7 @@ impl LimitPeer {
         true
     }
 
-    /// Returns the bytes of the whole packets; none at the end of the connection.
+    /// Handles the complete packets, and returns their length in bytes; `None` if the connection must be closed.
     fn take_packets(
         &mut self,
         input: &[u8],
@@ -123,7 +123,7 @@ impl LimitPeer {
         Some(used)
     }
 
-    /// Writes what the system takes and keeps the rest. Whether the connection goes on.
+    /// Writes what the system accepts, and keeps the rest. Returns whether the connection goes on.
     pub(super) fn write(&mut self, bytes: &[u8]) -> bool {
         if !self.out.is_empty() {
             self.out.extend_from_slice(bytes);
@@ -146,7 +146,7 @@ impl LimitPeer {
         true
     }
 
-    /// Writes what was kept. Whether the connection goes on.
+    /// Writes the output that was kept. Returns whether the connection goes on.
     pub(super) fn flush(&mut self) -> bool {
         let bytes = std::mem::take(&mut self.out);
         self.write(&bytes)
@@ -156,7 +156,7 @@ impl LimitPeer {
 /// Appends PUBACK, or PUBREC for QoS 2.
 pub(super) fn put_acknowledgement(qos: QoS, id: PacketId, version: MqttProtocolVersion, out: &mut Vec<u8>) {
     if qos == QoS::ExactlyOnce {
-        // A PUBREC that says success cannot fail.
+        // Encoding a successful PUBREC cannot fail.
         let _ = Packet::Pubrec(AckPacket::new(id, ReasonCode::Success)).encode(version, out);
     } else {
         encode_puback(id, out);

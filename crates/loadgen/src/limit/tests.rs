@@ -6,7 +6,7 @@ use fieldline_codec::{ConnectPacket, MqttProtocolVersion, PacketId, PublishPacke
 use super::*;
 
 const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
-/// What a socket of this machine may need to tell the other end.
+/// Time in which data passes from one socket to another on this machine.
 const SOON: Option<Duration> = Some(Duration::from_millis(200));
 
 fn options() -> LimitOptions {
@@ -57,7 +57,7 @@ fn a_peer_that_does_not_read_is_not_read_from_and_loses_nothing() {
     let mut client = TcpStream::connect(address(&server)).unwrap();
     client.set_nonblocking(true).unwrap();
     let messages: Vec<u8> = (1..=10_000).flat_map(|id| publish(id, b"")).collect();
-    // Packets that are cut off by the end of a piece are completed by the next.
+    // A packet that is cut off at the end of a write is completed by the next one.
     let (mut sent, mut refusals) = (0, 0);
     while refusals < 5 {
         match client.write(&messages[sent % messages.len()..]) {
@@ -82,7 +82,7 @@ fn a_peer_that_does_not_read_is_not_read_from_and_loses_nothing() {
         peer.buffered_bytes()
     );
 
-    // Once it reads, all that was sent is acknowledged.
+    // When the client reads again, everything it has sent is acknowledged.
     let whole = sent / (messages.len() / 10_000);
     let (mut received, mut input) = (0, vec![0; 1 << 20]);
     while received < whole * 4 {

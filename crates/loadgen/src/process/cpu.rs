@@ -1,7 +1,7 @@
 //! Processor time of processes.
 //!
-//! The kernel tells the time of a process in ticks of 10 ms and that of a thread in nanoseconds. The latter are added up, and
-//! the former say whether that is right: threads that have ended are in the ticks only.
+//! The kernel reports the time of a process in ticks of 10 ms, and that of a thread in nanoseconds. The thread times
+//! are added up, and checked against the ticks: threads that have ended are counted in the ticks only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,29 +9,30 @@ use std::path::Path;
 
 use super::read;
 
-/// Length of a tick: `/proc` counts 100 a second on every architecture that matters, whatever the kernel itself ticks at.
+/// Length of a tick: `/proc` counts 100 a second on every architecture that matters, whatever the kernel's own tick
+/// rate.
 const TICK_US: u64 = 10_000;
 
-/// How far apart the two may be where no thread is missing: each of two readings is cut off to ticks of user and of kernel
-/// time, and a thread that runs is some milliseconds behind.
+/// Largest difference of the two if no thread is missing: each of the two readings is rounded down to ticks of user and
+/// of kernel time, and the time of a running thread is some milliseconds late.
 const TOLERANCE_US: u64 = 4 * TICK_US;
 
-/// Processor time that a process has used until a moment.
+/// Processor time that a process has used up to a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuTime {
     ticks_us: u64,
-    /// Nanoseconds of the threads that live.
+    /// Nanoseconds of the living threads.
     threads: BTreeMap<u32, u64>,
 }
 
 impl CpuTime {
-    /// That of a process of this machine; `None` where there is no such process.
+    /// Reads the time of a process of this machine; `None` if it does not exist.
     #[must_use]
     pub fn of(pid: u32) -> Option<Self> {
         Self::read(&Path::new("/proc").join(pid.to_string()))
     }
 
-    /// That of this process.
+    /// Reads the time of this process.
     #[must_use]
     pub fn own() -> Option<Self> {
         Self::read(Path::new("/proc/self"))
@@ -52,19 +53,19 @@ impl CpuTime {
         Some(Self { ticks_us, threads })
     }
 
-    /// Microseconds used since an earlier look at the same process: exact, or to some 10 ms where threads have ended since.
-    /// `None` if it cannot be the same.
+    /// Returns the microseconds used since an earlier reading of the same process: exact, or to some 10 ms if threads
+    /// have ended since. `None` if it cannot be the same process.
     #[must_use]
     pub fn since(&self, before: &Self) -> Option<u64> {
         let ticks_us = self.ticks_us.checked_sub(before.ticks_us)?;
         Some(match self.by_threads_since(before) {
             Some(us) if us.abs_diff(ticks_us) <= TOLERANCE_US => us,
-            // The threads that live tell more than ticks do of a time that is shorter than one.
+            // For times shorter than a tick, the living threads say more than the ticks.
             _ => ticks_us.max(self.living_since(before)),
         })
     }
 
-    /// Microseconds of the threads that live.
+    /// Microseconds used by the living threads.
     fn living_since(&self, before: &Self) -> u64 {
         let used = self.threads.iter().map(|(thread, now)| {
             let then = before.threads.get(thread).filter(|then| *then <= now);
@@ -76,7 +77,7 @@ impl CpuTime {
     fn by_threads_since(&self, before: &Self) -> Option<u64> {
         let mut ns: u64 = self.threads.values().sum();
         for (thread, then) in &before.threads {
-            // The time of a thread that has ended is not there any more.
+            // The time of a thread that has ended is no longer available.
             self.threads.get(thread).filter(|now| *now >= then)?;
             ns = ns.checked_sub(*then)?;
         }
@@ -84,9 +85,9 @@ impl CpuTime {
     }
 }
 
-/// Processor time in user and kernel mode, in microseconds, from `/proc/PID/stat`.
+/// Parses processor time in user and kernel mode, in microseconds, from `/proc/PID/stat`.
 fn parse_ticks_us(stat: &str) -> Option<u64> {
-    // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
+    // The second field is the program's name in parentheses, which may itself contain spaces and parentheses.
     let (_, after_name) = stat.rsplit_once(") ")?;
     let mut fields = after_name.split_ascii_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn threads_count_exactly_while_they_live() {
         let before = time(20_000, &[(1, 11_000_000), (2, 9_000_000)]);
-        // A new thread has done its work since.
+        // A new thread has worked since.
         let after = time(30_000, &[(1, 15_500_000), (2, 9_000_000), (3, 2_250_000)]);
         assert_eq!(after.since(&before), Some(6_750));
         assert_eq!(before.since(&before), Some(0));
@@ -129,15 +130,15 @@ mod tests {
         assert_eq!(time(90_000, &[(1, 12_000_000)]).since(&before), Some(70_000));
         // Within one tick.
         assert_eq!(time(20_000, &[(1, 12_500_000)]).since(&before), Some(1_500));
-        // Its number was given to another.
+        // The id of the ended thread was given to a new one.
         assert_eq!(
             time(90_000, &[(1, 12_000_000), (2, 5)]).since(&before),
             Some(70_000)
         );
-        // One came and went in between.
+        // A thread came and went in between.
         let after = time(220_000, &[(1, 12_000_000), (2, 9_000_000)]);
         assert_eq!(after.since(&before), Some(200_000));
-        // A kernel that tells nothing of threads.
+        // A kernel that reports no thread times.
         assert_eq!(time(50_000, &[]).since(&time(20_000, &[])), Some(30_000));
         assert_eq!(before.since(&after), None, "time does not go back");
     }
@@ -151,7 +152,7 @@ mod tests {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         let used = CpuTime::own().unwrap().since(&before).unwrap();
-        // How much depends on who else uses the machine.
+        // The amount depends on the other load of the machine.
         assert!(used > 1_000, "{used} µs");
         assert_eq!(CpuTime::of(u32::MAX), None);
     }

@@ -1,27 +1,27 @@
-//! Axes with round ticks, and series thinned to what a screen can show.
+//! Plot axes with round ticks, and series thinned to what a screen can show.
 
 use super::units::FigureUnit;
 
 /// Larger values are not plausible, and would overflow the arithmetic of axes.
 const LARGEST: f64 = 1e18;
-/// The step of a linear axis is chosen so that there are about this many.
+/// Approximate number of steps of a linear axis.
 const STEPS: f64 = 5.0;
-/// Ticks of a logarithmic axis, at most.
+/// Most ticks of a logarithmic axis.
 const MOST_LOG_TICKS: i32 = 9;
-/// A step of an axis of time is chosen so that there are at most about this many.
+/// Approximate maximum number of ticks of a time axis.
 const TIME_TICKS: f64 = 6.2;
-/// Steps of an axis of time, in seconds; beyond them, whole days.
+/// Steps of a time axis, in seconds; longer steps are whole days.
 const TIME_STEPS: [f64; 18] = [
     1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0,
     21_600.0, 43_200.0, 86_400.0,
 ];
 
-/// How an axis maps values.
+/// The mapping of values to an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AxisScale {
-    /// From zero.
+    /// Linear, from zero.
     Linear,
-    /// By powers of ten; zero is at the lower end.
+    /// Logarithmic, in powers of ten; zero is drawn at the lower end.
     Log,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct PlotAxis {
 }
 
 impl PlotAxis {
-    /// From zero to a round value not below `top`.
+    /// Creates an axis from zero to a round value not below `top`.
     pub(super) fn linear(top: f64, unit: FigureUnit) -> Self {
         let top = if top > 0.0 {
             top
@@ -53,7 +53,7 @@ impl PlotAxis {
         }
     }
 
-    /// From a round value not above `bottom` to one not below `top`; both above zero.
+    /// Creates an axis from a round value not above `bottom` to one not below `top`; both must be above zero.
     pub(super) fn log(bottom: f64, top: f64) -> Self {
         let first = round_index(bottom).floor() as i32;
         let last = (round_index(top).ceil() as i32).max(first + 1);
@@ -72,7 +72,7 @@ impl PlotAxis {
         }
     }
 
-    /// From zero to exactly `end`, in seconds.
+    /// Creates an axis from zero to exactly `end`, in seconds.
     pub(super) fn time(end: f64) -> Self {
         let end = if end > 0.0 { end } else { 1.0 };
         let step = TIME_STEPS
@@ -87,7 +87,7 @@ impl PlotAxis {
         }
     }
 
-    /// Where a value lies, from 0 at the low end to 1; values outside lie at the ends.
+    /// Returns the position of a value, from 0 at the low end to 1; values outside are moved to the ends.
     pub(super) fn share(&self, value: f64) -> f64 {
         let share = match self.scale {
             AxisScale::Linear => (value - self.low) / (self.high - self.low),
@@ -98,7 +98,7 @@ impl PlotAxis {
     }
 }
 
-/// Labels for the ticks of an axis of time, all in the unit of their step.
+/// Labels the ticks of a time axis, all in the unit of their step.
 pub(super) fn time_labels(ticks: &[f64]) -> Vec<String> {
     let step = ticks.get(1).copied().unwrap_or(1.0);
     let (seconds, unit) = match step {
@@ -112,12 +112,12 @@ pub(super) fn time_labels(ticks: &[f64]) -> Vec<String> {
         .collect()
 }
 
-/// A value that can be drawn.
+/// Returns the value if it can be drawn.
 pub(super) fn plausible(value: f64) -> Option<f64> {
     (0.0..LARGEST).contains(&value).then_some(value)
 }
 
-/// What stands for several seconds that share a point.
+/// How several seconds that share a point are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointMerge {
     /// Their mean.
@@ -126,18 +126,18 @@ pub(super) enum PointMerge {
     Max,
 }
 
-/// What is drawn of one or several seconds.
+/// A drawn point, for one or several seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PlotPoint {
     /// Time of the first second.
     pub(super) from: f64,
     /// Time of the last second.
     pub(super) to: f64,
-    /// None where none of the seconds has a value.
+    /// `None` if none of the seconds has a value.
     pub(super) value: Option<f64>,
 }
 
-/// At most `most` points for a series.
+/// Thins a series to at most `most` points.
 pub(super) fn thin(times: &[f64], values: &[Option<f64>], merge: PointMerge, most: usize) -> Vec<PlotPoint> {
     let every = times.len().div_ceil(most).max(1);
     let chunks = times.chunks(every).zip(values.chunks(every));
@@ -159,19 +159,19 @@ pub(super) fn thin(times: &[f64], values: &[Option<f64>], merge: PointMerge, mos
     chunks.filter_map(point).collect()
 }
 
-/// The least of 1, 2, 5 times a power of ten that is not below `least`.
+/// The smallest of 1, 2, 5 times a power of ten that is not below `least`.
 fn round_step(least: f64) -> f64 {
     round_value((round_index(least) - 1e-9).ceil() as i32)
 }
 
-/// The value with an index in 1, 2, 5, 10, 20, 50 and so on; 1 has the index 0.
+/// The value at an index in the sequence 1, 2, 5, 10, 20, 50 and so on; index 0 is 1.
 fn round_value(index: i32) -> f64 {
     let mantissa = match index.rem_euclid(3) {
         0 => 1.0,
         1 => 2.0,
         _ => 5.0,
     };
-    // Negative powers of ten are not exact, quotients of exact numbers are the nearest there is.
+    // Negative powers of ten are not exact; a quotient of exact numbers is the nearest value there is.
     match index.div_euclid(3) {
         power if power < 0 => mantissa / 10_f64.powi(-power),
         power => mantissa * 10_f64.powi(power),

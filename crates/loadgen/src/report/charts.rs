@@ -1,4 +1,4 @@
-//! Which plots a report has.
+//! The plots of a report.
 
 use super::axis::{AxisScale, PointMerge, plausible};
 use super::figures;
@@ -6,7 +6,7 @@ use super::plot::{PlotSeries, ReferenceLine, TimePlot};
 use super::units::{FigureUnit, bytes, count, figure, ms, plural, rate};
 use super::{LatencySummary, LoadReport, LoadSecond};
 
-/// The seconds of a report that plots can use.
+/// The seconds of a report that can be plotted.
 #[derive(Debug)]
 pub(super) struct ReportCharts<'a> {
     report: &'a LoadReport,
@@ -29,7 +29,7 @@ impl<'a> ReportCharts<'a> {
         }
     }
 
-    /// All plots, in the order of the page; those without any value draw as nothing.
+    /// All plots, in the order of the page; a plot without values draws nothing.
     pub(super) fn plots(&self) -> Vec<TimePlot<'_>> {
         vec![
             self.rates(),
@@ -40,7 +40,7 @@ impl<'a> ReportCharts<'a> {
         ]
     }
 
-    /// Seconds that share a point of a line where there are too many of them.
+    /// The number of seconds per point, more than one if the run has more seconds than a line has points.
     pub(super) fn seconds_a_point(&self) -> usize {
         self.times.len().div_ceil(super::plot::MOST_POINTS)
     }
@@ -61,7 +61,7 @@ impl<'a> ReportCharts<'a> {
             series.insert(0, failed.with_note(format!("{} in all", count(outcome.failed))));
         }
         let mut marks = Vec::new();
-        // In open loop, the limit server was asked for the same rate.
+        // In open loop, the limit server was given the same rate.
         if let (Some(limit), None) = (limit, load.rate) {
             marks.push(ReferenceLine {
                 name: format!("limit {}", rate(limit.rate)),
@@ -84,7 +84,7 @@ impl<'a> ReportCharts<'a> {
     fn latencies(&self) -> TimePlot<'_> {
         let total = self.report.outcome.latency;
         let line = |name, style, of: fn(&LatencySummary) -> u64| {
-            // Without an acknowledgement there is no time, and zero would look like a good one.
+            // Without acknowledgements there is no latency, and zero would look like a good one.
             let known = |latency: &LatencySummary| (latency.count > 0).then(|| of(latency) as f64);
             self.series(name, style, PointMerge::Max, |second| known(&second.latency))
                 .with_note(known(&total).map(ms).unwrap_or_default())

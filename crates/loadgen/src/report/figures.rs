@@ -1,11 +1,11 @@
-//! Figures that follow from what was measured, and what they amount to. Text and page say the same by using these.
+//! Figures and findings derived from the results. Text and HTML both use these, so that they say the same.
 
 use super::units::{count, plural, printable, rate, seconds};
 use super::{ConnectResult, LoadReport, LoadSpec, MachineSpec, VerificationResult};
 
 impl LoadReport {
-    /// Acknowledged messages a second, as a share of what the limit server reached; none in open loop, where it would only
-    /// say how much was asked for.
+    /// Acknowledged messages a second, as a share of the limit server's rate; `None` in open loop, where it would only
+    /// reflect the requested rate.
     #[must_use]
     pub fn rate_ratio(&self) -> Option<f64> {
         if self.load.rate.is_some() {
@@ -14,7 +14,7 @@ impl LoadReport {
         quotient(self.outcome.rate, self.limit.as_ref()?.rate)
     }
 
-    /// Processor time of the server a message, as a multiple of what the limit server took.
+    /// Processor time of the server per message, as a multiple of the limit server's.
     #[must_use]
     pub fn cpu_ratio(&self) -> Option<f64> {
         quotient(
@@ -23,7 +23,7 @@ impl LoadReport {
         )
     }
 
-    /// Connections accepted a second, as a share of what the limit server reached.
+    /// Connections accepted a second, as a share of the limit server's rate.
     #[must_use]
     pub fn connection_ratio(&self) -> Option<f64> {
         quotient(
@@ -41,31 +41,31 @@ impl ConnectResult {
     }
 }
 
-/// A quotient that means something.
+/// A quotient of two positive numbers, if it is finite.
 fn quotient(value: f64, by: f64) -> Option<f64> {
     let result = value / by;
     (by > 0.0 && value > 0.0 && result.is_finite()).then_some(result)
 }
 
-/// How good or bad a finding is.
+/// The grade of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingGrade {
-    /// As it should be.
+    /// The result is as it should be.
     Good,
-    /// Has to be known to judge the figures.
+    /// The reader must know this to judge the figures.
     Warning,
-    /// The server broke its promise.
+    /// The server has lost or invented messages.
     Bad,
 }
 
-/// One sentence about how the run went.
+/// One sentence about the result of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReportFinding {
     pub(super) grade: FindingGrade,
     pub(super) text: String,
 }
 
-/// Everything about the run that is not as it should be, and whether all is stored; the worst first.
+/// All deviations of the run, and whether everything is stored; the worst finding first.
 pub(super) fn findings(report: &LoadReport) -> Vec<ReportFinding> {
     let (outcome, connecting) = (&report.outcome, &report.connecting);
     let mut findings: Vec<ReportFinding> = report
@@ -104,7 +104,7 @@ pub(super) fn findings(report: &LoadReport) -> Vec<ReportFinding> {
     findings
 }
 
-/// Whether what was acknowledged is stored.
+/// Findings about whether every acknowledged message is stored.
 pub(super) fn stored(verification: &VerificationResult, load: &LoadSpec) -> Vec<ReportFinding> {
     let VerificationResult {
         devices,
@@ -137,7 +137,7 @@ pub(super) fn stored(verification: &VerificationResult, load: &LoadSpec) -> Vec<
             text: "no message was acknowledged, so none was looked for".to_owned(),
         });
     } else {
-        // A sample of the devices proves nothing about the others.
+        // A sample of devices proves nothing about the others.
         let of_sample = if devices < load.devices {
             format!(" of the {} looked at", plural(devices, "device"))
         } else {
@@ -167,7 +167,7 @@ pub(super) fn stored(verification: &VerificationResult, load: &LoadSpec) -> Vec<
     findings
 }
 
-/// `MQTT QoS 1`
+/// Formats the protocol: `MQTT QoS 1`.
 pub(super) fn protocol(load: &LoadSpec) -> String {
     match load.protocol.as_str() {
         "mqtt" => format!("MQTT QoS {}", load.qos),
@@ -176,7 +176,7 @@ pub(super) fn protocol(load: &LoadSpec) -> String {
     }
 }
 
-/// Whether the load follows a schedule, and which.
+/// Formats the pace: the scheduled rate, or the messages in flight.
 pub(super) fn pace(load: &LoadSpec) -> String {
     match (load.rate, load.in_flight) {
         (Some(asked), _) => format!("open loop, {}", rate(asked)),
@@ -185,7 +185,7 @@ pub(super) fn pace(load: &LoadSpec) -> String {
     }
 }
 
-/// `smart-meter, 3 points in 52 bytes`
+/// Formats the payload: `smart-meter, 3 points in 52 bytes`.
 pub(super) fn payload(load: &LoadSpec) -> String {
     let mut parts = Vec::new();
     if load.points > 0 {
@@ -202,7 +202,7 @@ pub(super) fn payload(load: &LoadSpec) -> String {
     }
 }
 
-/// The name of what is counted as acknowledged.
+/// The report's word for an acknowledged message.
 pub(super) fn acknowledged(load: &LoadSpec) -> &'static str {
     match (load.protocol.as_str(), load.qos) {
         ("mqtt" | "mqtts", 0) => "written",
@@ -210,7 +210,7 @@ pub(super) fn acknowledged(load: &LoadSpec) -> &'static str {
     }
 }
 
-/// `2 cores, Xeon, 23.4 GiB, Linux 6.1`
+/// Formats the machine: `2 cores, Xeon, 23.4 GiB, Linux 6.1`.
 pub(super) fn machine(machine: &MachineSpec) -> String {
     let mut parts = Vec::new();
     if machine.cores > 0 {
@@ -228,7 +228,7 @@ pub(super) fn machine(machine: &MachineSpec) -> String {
     parts.join(", ")
 }
 
-/// `5,000 in 0.24 s, 20,833/s`
+/// Formats the connections: `5,000 in 0.24 s, 20,833/s`.
 pub(super) fn connections(connecting: &ConnectResult) -> String {
     let opened = format!(
         "{} in {}",

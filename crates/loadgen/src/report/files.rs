@@ -1,4 +1,4 @@
-//! Reports as files.
+//! Report files.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,11 +10,11 @@ use serde_json::ser::{CompactFormatter, Formatter};
 use super::{LoadReport, html};
 use crate::error::{LoadError, LoadResult};
 
-/// Writes the report as JSON, indented, with one line an entry of a list; an existing file is replaced. Fractions keep
-/// nine significant digits, a number that is none becomes `null`, and what is read back is written the same again.
+/// Writes the report as JSON, indented, with one line per entry of a list; replaces an existing file. Fractions keep
+/// nine significant digits, and NaN and infinity become `null`. A report that is read back is written the same again.
 ///
 /// # Errors
-/// [`LoadError::Io`] with the path where the file cannot be written.
+/// [`LoadError::Io`] with the path if the file cannot be written.
 pub fn write_json(report: &impl Serialize, path: &Path) -> LoadResult<()> {
     write(path, |file| {
         to_writer(report, &mut *file)?;
@@ -22,18 +22,18 @@ pub fn write_json(report: &impl Serialize, path: &Path) -> LoadResult<()> {
     })
 }
 
-/// Writes the report as a page for the browser; an existing file is replaced.
+/// Writes the report as an HTML page; replaces an existing file.
 ///
 /// # Errors
-/// [`LoadError::Io`] with the path where the file cannot be written.
+/// [`LoadError::Io`] with the path if the file cannot be written.
 pub fn write_html(report: &LoadReport, path: &Path) -> LoadResult<()> {
     write(path, |file| file.write_all(html::page(report).as_bytes()))
 }
 
-/// Insists that a report can be written to a path, and leaves what is there: better now than after the run.
+/// Checks that a report can be written to a path, without changing an existing file: better now than after the run.
 ///
 /// # Errors
-/// [`LoadError::Io`] with the path where the file cannot be written.
+/// [`LoadError::Io`] with the path if the file cannot be written.
 pub fn check_writable(path: &Path) -> LoadResult<()> {
     let is_new = !path.exists();
     let opened = File::options().append(true).create(true).open(path);
@@ -42,7 +42,7 @@ pub fn check_writable(path: &Path) -> LoadResult<()> {
         error,
     })?;
     if is_new {
-        // An empty file would be taken for the report of a run that failed.
+        // An empty file could be taken for the report of a failed run.
         let _ = std::fs::remove_file(path);
     }
     Ok(())
@@ -52,7 +52,7 @@ fn write(path: &Path, content: impl FnOnce(&mut BufWriter<File>) -> io::Result<(
     let attempt = || {
         let mut file = BufWriter::new(File::create(path)?);
         content(&mut file)?;
-        // Dropping would flush too, and lose the error.
+        // Dropping the writer would flush as well, but lose the error.
         file.flush()
     };
     attempt().map_err(|error| LoadError::Io {
@@ -61,10 +61,10 @@ fn write(path: &Path, content: impl FnOnce(&mut BufWriter<File>) -> io::Result<(
     })
 }
 
-/// The JSON of the report, as it is in the file.
+/// Returns the JSON of the report, as in the file.
 pub(super) fn to_json(report: &LoadReport) -> String {
     let mut json = Vec::new();
-    // Neither a report nor memory can refuse; an empty text would still leave the rest of the page.
+    // Neither the report nor memory can fail; with an empty text, the rest of the page would still be useful.
     match to_writer(report, &mut json) {
         Ok(()) => String::from_utf8(json).unwrap_or_default(),
         Err(_) => String::new(),
@@ -76,7 +76,7 @@ fn to_writer(report: &impl Serialize, to: impl Write) -> io::Result<()> {
     report.serialize(&mut serializer).map_err(io::Error::from)
 }
 
-/// Reads a number that may be `null`, which is how JSON has to write what is not a number.
+/// Reads a number or `null`, as JSON writes NaN and infinity.
 pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
@@ -112,7 +112,7 @@ impl ReportJsonFormatter {
 
 impl Formatter for ReportJsonFormatter {
     fn write_f64<W: ?Sized + Write>(&mut self, to: &mut W, value: f64) -> io::Result<()> {
-        // Nothing is measured better than this; with more digits, the parser of serde_json may be off in the last one.
+        // No measurement has more digits than this; with more, the parser of serde_json may be off in the last one.
         let rounded = format!("{value:.8e}").parse().unwrap_or(value);
         CompactFormatter.write_f64(to, rounded)
     }

@@ -1,6 +1,6 @@
-//! The report as one page that needs nothing else: no script, no font, no picture from elsewhere.
+//! The report as one self-contained HTML page: no scripts, fonts or images.
 //!
-//! The markup is well-formed XML as well, so that a test can hold it against a simple parser.
+//! The markup is well-formed XML as well, so that a test can check it with a simple parser.
 
 use super::charts::ReportCharts;
 use super::figures::{self, FindingGrade, ReportFinding};
@@ -50,14 +50,14 @@ pub fn page(report: &LoadReport) -> String {
     html + "</main>\n</body>\n</html>\n"
 }
 
-/// Text as it may stand in an element or in an attribute.
+/// Escapes text for an element or an attribute.
 pub(super) fn escape(text: &str) -> String {
     escape_lines(&printable(text))
         .replace('"', "&quot;")
         .replace('\'', "&#39;")
 }
 
-/// Text as it may stand in an element, its lines kept. JSON has escaped control characters itself.
+/// Escapes text for an element, and keeps its lines. JSON has escaped control characters itself.
 fn escape_lines(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -83,7 +83,7 @@ fn findings_list(findings: &[ReportFinding]) -> String {
         return String::new();
     }
     let item = |ReportFinding { grade, text }: &ReportFinding| {
-        // Colour alone would not reach everyone.
+        // Colour alone does not reach every reader.
         let (class, sign) = match grade {
             FindingGrade::Good => ("good", '✓'),
             FindingGrade::Warning => ("warning", '!'),
@@ -114,7 +114,7 @@ fn tiles(report: &LoadReport) -> String {
     let mut tiles = vec![(
         capitalised(figures::acknowledged(&report.load)),
         rate(outcome.rate),
-        // The share of the limit says little about a server that was not asked for more.
+        // In open loop, a share of the limit would say little: the server was not asked for more.
         match (report.load.rate, report.rate_ratio()) {
             (Some(asked), _) => format!("of {} asked", rate(asked)),
             (None, Some(share)) => format!("{} of the limit", ratio(share)),
@@ -215,7 +215,7 @@ fn latency_table(report: &LoadReport) -> String {
     table("Latency, in ms", &head, &rows)
 }
 
-/// A number that leaves room for others beside it on a phone.
+/// Formats a large number briefly, so that others fit beside it on a phone.
 fn short_count(number: u64) -> String {
     match number {
         0..10_000_000 => count(number),
@@ -263,7 +263,7 @@ fn limit_table(report: &LoadReport) -> String {
     table(&caption, &["measured", "limit", "ratio"], &rows)
 }
 
-/// A table of several columns; nothing where it would have no column.
+/// A table of several columns; empty if there is no column.
 fn table(caption: &str, head: &[&str], rows: &[(&str, Vec<String>)]) -> String {
     if head.is_empty() {
         return String::new();

@@ -1,47 +1,48 @@
 //! Plots over time as SVG inside HTML.
 //!
-//! Heights are in pixels, widths in per cent: lines are drawn in a nested picture that is stretched to the width of the
-//! page, while text and axes around it are not. So a plot is as readable on a phone as on a desk, without a script.
+//! Heights are in pixels, widths in per cent: the lines are drawn in a nested SVG that is stretched to the width of the
+//! page, while text and axes around it are not. A plot is thus as readable on a phone as on a desktop, without a
+//! script.
 
 use super::axis::{AxisScale, PlotAxis, PlotPoint, PointMerge, plausible, thin, time_labels};
 use super::html::escape;
 use super::units::{FigureUnit, seconds};
 
-/// Points of a line, at most; a screen does not show more.
+/// Most points of a line; a screen does not show more.
 pub(super) const MOST_POINTS: usize = 600;
-/// Columns that show their values under the pointer, at most.
+/// Most columns that show their values under the pointer.
 const MOST_TOOLTIPS: usize = 150;
-/// Height of the area of the lines, in pixels.
+/// Height of the plot area, in pixels.
 const HEIGHT: f64 = 210.0;
-/// Width of the stretched picture, in its own units.
+/// Width of the stretched SVG, in its own units.
 const WIDTH: f64 = 1_000.0;
-/// Labels at the ends of lines are moved apart to this, in pixels.
+/// Smallest distance of the labels at the ends of lines, in pixels.
 const LABEL_HEIGHT: f64 = 15.0;
-/// A mark is left out where it would push the lines below this share of the height.
+/// A reference line is left out if it would push the highest value below this share of the height.
 const LOWEST_PEAK: f64 = 0.4;
 
-/// A line.
+/// A line of a plot.
 #[derive(Debug)]
 pub(super) struct PlotSeries {
-    /// Its name, in the legend and at its end.
+    /// The name, in the legend and at the end of the line.
     pub(super) name: &'static str,
-    /// What the legend says besides.
+    /// Additional text in the legend.
     pub(super) note: String,
-    /// Its class in the style sheet.
+    /// Its CSS class.
     pub(super) style: &'static str,
     pub(super) merge: PointMerge,
-    /// A value for each time of the plot, or none.
+    /// One value for each time of the plot, or `None`.
     pub(super) values: Vec<Option<f64>>,
 }
 
 impl PlotSeries {
-    /// The same line with more in the legend.
+    /// Adds a note to the legend.
     pub(super) fn with_note(self, note: String) -> Self {
         Self { note, ..self }
     }
 }
 
-/// A value that lines are compared with.
+/// A constant value to compare the lines with.
 #[derive(Debug)]
 pub(super) struct ReferenceLine {
     pub(super) name: String,
@@ -56,16 +57,16 @@ pub(super) struct TimePlot<'a> {
     pub(super) scale: AxisScale,
     /// Seconds since the load began.
     pub(super) times: &'a [f64],
-    /// In the order of drawing: the last is on top, and first in the legend.
+    /// In the order of drawing: the last is on top, and comes first in the legend.
     pub(super) series: Vec<PlotSeries>,
-    /// On linear scales only.
+    /// Drawn on linear scales only.
     pub(super) marks: Vec<ReferenceLine>,
-    /// Whether it takes the whole width of the page.
+    /// Whether the plot takes the whole width of the page.
     pub(super) wide: bool,
 }
 
 impl TimePlot<'_> {
-    /// The figure with title, legend and picture; nothing where no line has a value.
+    /// Renders the figure with title, legend and SVG; empty if no line has a value.
     pub(super) fn html(&self) -> String {
         let Some((axis, marks)) = self.axis_and_marks() else {
             return String::new();
@@ -160,7 +161,7 @@ impl TimePlot<'_> {
         html + "</ul>"
     }
 
-    /// For those who do not see the picture.
+    /// A description for readers who do not see the picture.
     fn in_words(&self) -> String {
         let lines = self
             .series
@@ -184,7 +185,7 @@ impl TimePlot<'_> {
         let (tick_end, text_y) = (HEIGHT + 5.0, HEIGHT + 20.0);
         for (i, (tick, label)) in clock.ticks.iter().zip(time_labels(&clock.ticks)).enumerate() {
             let share = clock.share(*tick) * 100.0;
-            // Where there are many, a phone has room for every other label.
+            // If there are many labels, a phone has room for every other one.
             let class = if i % 2 == 1 && clock.ticks.len() > 4 {
                 " class=\"spare\""
             } else {
@@ -199,7 +200,7 @@ impl TimePlot<'_> {
         html
     }
 
-    /// The line with its gaps, and dots where it is one point long; the area below it where it is the only line.
+    /// Renders the line with its gaps, a dot for a single point, and the area below it if it is the only line.
     fn line(&self, series: &PlotSeries, points: &[PlotPoint], axis: &PlotAxis, clock: &PlotAxis) -> String {
         let (mut line, mut dots, mut area) = (String::new(), String::new(), String::new());
         for run in points.split(|point| point.value.is_none()) {
@@ -216,7 +217,7 @@ impl TimePlot<'_> {
                 last_x = x;
             }
             if onwards.is_empty() {
-                // The round ends of a line of next to no length are a dot, which stretching does not deform.
+                // A line of almost no length with round ends is a dot, which stretching does not deform.
                 dots += &format!("M{first_x:.1} {first_y:.1}h0.01");
             } else {
                 line += &format!("M{first_x:.1} {first_y:.1}{onwards}");
@@ -237,7 +238,7 @@ impl TimePlot<'_> {
         html
     }
 
-    /// Columns that show time and values under the pointer.
+    /// Renders columns that show time and values under the pointer.
     fn tooltips(&self, clock: &PlotAxis) -> String {
         let mut lines = Vec::new();
         for series in self.series.iter().rev() {
@@ -288,7 +289,7 @@ fn mark_labels(marks: &[&ReferenceLine], axis: &PlotAxis) -> String {
     let mut html = String::new();
     for (i, mark) in marks.iter().enumerate() {
         let y = y_of(axis, mark.value);
-        // Below its line where there is no room above; at alternating ends, so that two do not cover each other.
+        // Below its line if there is no room above; at alternating ends, so that two labels do not cover each other.
         let text_y = if y < 16.0 { y + 14.0 } else { y - 5.0 };
         let (x, dx, anchor) = if i % 2 == 0 {
             ("100%", -6, "end")
@@ -311,7 +312,7 @@ fn y_of(axis: &PlotAxis, value: f64) -> f64 {
     (1.0 - axis.share(value)) * HEIGHT
 }
 
-/// Moves labels apart that would cover each other, and keeps them inside.
+/// Moves overlapping labels apart, and keeps them inside the plot.
 fn spread<T>(mut labels: Vec<(f64, T)>) -> Vec<(f64, T)> {
     labels.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     let mut least = 0.0;

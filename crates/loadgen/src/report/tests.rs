@@ -3,7 +3,7 @@ mod support;
 use super::*;
 use support::{check_xml, sample};
 
-/// The lines of a summary that begin with a label, without it.
+/// Returns the lines of a summary that begin with a label, without the label.
 fn lines_of<'a>(summary: &'a str, label: &str) -> Vec<&'a str> {
     summary
         .lines()

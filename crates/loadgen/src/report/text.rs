@@ -1,4 +1,4 @@
-//! The report in a terminal.
+//! The report as text for a terminal.
 
 use super::figures;
 use super::units::{
@@ -6,11 +6,11 @@ use super::units::{
 };
 use super::{LatencySummary, LoadReport, LoadSecond};
 
-/// Width of the column of labels.
+/// Width of the label column.
 const LABELS: usize = 14;
 
-/// The report as a block of aligned lines, at most about 100 columns wide, for the end of a run; the last one has no
-/// line end.
+/// Formats the report as aligned lines of at most about 100 columns, for the end of a run; the last line has no line
+/// end.
 #[must_use]
 pub fn summary(report: &LoadReport) -> String {
     let mut lines = Vec::new();
@@ -22,8 +22,8 @@ pub fn summary(report: &LoadReport) -> String {
     lines.join("\n")
 }
 
-/// One second of a load of `duration` seconds as one line, for while it runs; processor time is that of the server plus
-/// that of the generator. Lines of a run align.
+/// Formats one second of a load of `duration` seconds as a progress line; processor time is that of the server plus
+/// that of the generator. The lines of a run align.
 #[must_use]
 pub fn progress(second: &LoadSecond, duration: f64) -> String {
     let mut parts = vec![
@@ -144,7 +144,7 @@ fn rows(report: &LoadReport, lines: &mut Vec<String>) {
     }
 }
 
-/// The small tables: latencies, and the comparison with the limit.
+/// Appends the small tables: latencies, and the comparison with the limit.
 fn blocks(report: &LoadReport, lines: &mut Vec<String>) {
     let answer = match figures::acknowledged(&report.load) {
         "written" => "writing",
@@ -227,7 +227,7 @@ fn verdict(report: &LoadReport, lines: &mut Vec<String>) {
     }
 }
 
-/// Microseconds as the digits of milliseconds.
+/// Formats microseconds as milliseconds, without the unit.
 fn millis(us: u64) -> String {
     figure(us as f64 / 1e3)
 }
@@ -236,7 +236,7 @@ fn cells<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
 }
 
-/// Lines of a table: the first column to the left, the others to the right.
+/// Formats a table: the first column left-aligned, the others right-aligned.
 fn aligned(table: &[Vec<String>]) -> Vec<String> {
     let columns = table.iter().map(Vec::len).max().unwrap_or(0);
     let width_of = |column: usize| {

@@ -1,19 +1,19 @@
-//! Figures as people read them: grouped digits, three significant digits, units, dates.
+//! Figures formatted for people: grouped digits, three significant digits, units, dates.
 
-/// What stands for a figure that is not a number.
+/// Stands for a figure that is not a number.
 pub(super) const MISSING_FIGURE: &str = "–";
 
 const MS_PER_DAY: i64 = 86_400_000;
 const BYTE_UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/// What a value counts; decides how it is written.
+/// The unit of a value, which decides its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FigureUnit {
     /// Messages a second.
     PerSecond,
     /// Microseconds.
     Micros,
-    /// Processor time over time.
+    /// Processor time per elapsed time.
     Cores,
     /// Bytes.
     Bytes,
@@ -22,7 +22,7 @@ pub(super) enum FigureUnit {
 }
 
 impl FigureUnit {
-    /// Ticks of an axis up to `top` are round multiples of this.
+    /// The unit of which the ticks of an axis up to `top` are round multiples.
     pub(super) fn base(self, top: f64) -> f64 {
         match self {
             Self::Bytes => 1_024_f64.powi(byte_power(top) as i32),
@@ -30,7 +30,7 @@ impl FigureUnit {
         }
     }
 
-    /// Ticks that are closer together than this would say the same.
+    /// Smallest step of an axis: closer ticks would have the same label.
     pub(super) const fn smallest_step(self) -> f64 {
         match self {
             Self::Bytes | Self::Messages | Self::Micros => 1.0,
@@ -38,7 +38,7 @@ impl FigureUnit {
         }
     }
 
-    /// A round value, as short as an axis wants it.
+    /// Formats a round value, briefly enough for an axis.
     pub(super) fn tick(self, value: f64) -> String {
         match self {
             Self::PerSecond | Self::Messages => short(value),
@@ -55,7 +55,7 @@ impl FigureUnit {
         }
     }
 
-    /// A measured value.
+    /// Formats a measured value.
     pub(super) fn value(self, value: f64) -> String {
         match self {
             Self::PerSecond => rate(value),
@@ -91,7 +91,8 @@ pub(super) fn count(value: impl TryInto<u64>) -> String {
     grouped
 }
 
-/// Three significant digits, and all those before the point: `0.123`, `1.23`, `12.3`, `12,345`. Whole values stay whole.
+/// Formats three significant digits, and all digits before the point: `0.123`, `1.23`, `12.3`, `12,345`. Integers have
+/// no fraction.
 pub(super) fn figure(value: f64) -> String {
     if !value.is_finite() {
         return MISSING_FIGURE.to_owned();
@@ -133,7 +134,7 @@ pub(super) fn ratio(value: f64) -> String {
     fixed(value, 2)
 }
 
-/// As many decimals as asked for.
+/// Formats a number with that many decimals.
 pub(super) fn fixed(value: f64, decimals: usize) -> String {
     if value.is_finite() {
         format!("{value:.decimals$}")
@@ -169,11 +170,11 @@ pub(super) fn seconds(value: f64) -> String {
     }
 }
 
-/// Milliseconds since 1970 as `2026-03-01 12:00:00 UTC`.
+/// Formats milliseconds since 1970 as `2026-03-01 12:00:00 UTC`.
 pub(super) fn date(ms: i64) -> String {
     let seconds = ms.rem_euclid(MS_PER_DAY) / 1_000;
-    // Counted from 1 March of the year 0, so that the leap day is the last of its year, in eras of 400 years, which all
-    // have the same number of days. The months from March on have 153 days in every five.
+    // Counts from 1 March of the year 0, so that the leap day is the last of its year, in eras of 400 years, which all
+    // have the same number of days. From March on, every five months have 153 days.
     let days = ms.div_euclid(MS_PER_DAY) + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -197,7 +198,7 @@ pub(super) fn plural(number: impl TryInto<u64>, noun: &str) -> String {
     format!("{} {noun}{ending}", count(number))
 }
 
-/// Text with nothing in it that a terminal obeys or XML forbids.
+/// Replaces the characters that a terminal would interpret or XML forbids.
 pub(super) fn printable(text: &str) -> String {
     let replaced = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
     text.chars()
@@ -205,7 +206,7 @@ pub(super) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// A figure and its unit; no unit where there is no figure.
+/// Formats a figure and its unit; no unit if there is no figure.
 fn with_unit(value: f64, unit: &str) -> String {
     if value.is_finite() {
         figure(value) + unit
@@ -224,7 +225,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Without the zeros that say nothing, and without the noise of binary fractions.
+/// Formats a value without trailing zeros, and without the noise of binary fractions.
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -304,7 +305,7 @@ mod tests {
         ] {
             assert_eq!(date(ms), text);
         }
-        // Whatever a file says must not end the program.
+        // No content of a file may end the program.
         date(i64::MIN);
         date(i64::MAX);
     }

@@ -1,4 +1,4 @@
-//! What one request of the REST client is made of, and what comes back.
+//! Requests and responses of the REST client.
 
 use std::io;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use ureq::http::{Response, Uri};
 
 use crate::error::{LoadError, LoadResult};
 
-/// A connection that is not there by then will not come.
+/// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An idle connection is not used any more after this: servers close theirs after 15 s or later, and a request that is
-/// written just then is lost.
+/// An idle connection is not used any more after this: servers close theirs after 15 s or later, and a request sent at
+/// that moment is lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A longer answer is refused.
+/// Longest response that is accepted, bytes.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Of a body that is not the JSON of an error, this much is shown.
+/// Characters shown of an error body that has no JSON message.
 const MAX_MESSAGE_CHARS: usize = 200;
 
 /// One request.
@@ -37,7 +37,7 @@ pub(super) enum RestClientMethod<'a> {
     Delete,
 }
 
-/// What came back.
+/// A response.
 pub(super) struct RestClientResponse {
     pub(super) status: u16,
     body: Vec<u8>,
@@ -102,8 +102,8 @@ impl RestClientResponse {
     }
 }
 
-/// A blocking client that keeps up to `pool_size` connections open and hands out every answer as it is. It goes through no
-/// proxy, which would be measured along.
+/// Creates a blocking client that keeps up to `pool_size` connections open, and returns every response, whatever its
+/// status. It uses no proxy, which would be measured along with the server.
 pub(crate) fn agent(pool_size: usize, timeout: Duration) -> Agent {
     Agent::config_builder()
         .http_status_as_error(false)
@@ -119,7 +119,7 @@ pub(crate) fn agent(pool_size: usize, timeout: Duration) -> Agent {
         .into()
 }
 
-/// What happened to the connection, or else the error as it is, because the connection is not to blame.
+/// Returns the I/O error of a failed connection, or the original error if the connection is not at fault.
 pub(crate) fn connection_error(error: ureq::Error) -> Result<io::Error, ureq::Error> {
     match error {
         ureq::Error::Io(error) => Ok(error),
@@ -133,7 +133,7 @@ pub(crate) fn connection_error(error: ureq::Error) -> Result<io::Error, ureq::Er
     }
 }
 
-/// The text of an error's body, for people.
+/// Returns the message in the body of an error, for people.
 pub(crate) fn message_of(body: &[u8]) -> String {
     let json: Option<Value> = serde_json::from_slice(body).ok();
     if let Some(message) = json.as_ref().and_then(|json| json["message"].as_str()) {
@@ -145,7 +145,7 @@ pub(crate) fn message_of(body: &[u8]) -> String {
     }
 }
 
-/// Text on one line, cut off where it is long.
+/// Puts text on one line, and cuts it off if it is long.
 fn shortened(text: &str) -> String {
     let mut words = text.split_whitespace();
     let mut line = words.next().unwrap_or_default().to_owned();
@@ -162,9 +162,9 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Scheme, host, port and path of a server, without a slash at the end.
+/// Returns scheme, host, port and path of a server, without a trailing slash.
 pub(crate) fn base_url(url: &str) -> LoadResult<String> {
-    // Whoever writes a password into the address would find it in error messages.
+    // A password in the address would appear in error messages.
     if url.contains('@') {
         return Err(LoadError::InvalidOption(
             "the address of the REST API must not hold a user or a password".to_owned(),
@@ -180,7 +180,7 @@ pub(crate) fn base_url(url: &str) -> LoadResult<String> {
     Ok(base.to_owned())
 }
 
-/// Appends text as a part of a query string.
+/// Appends text to a query string, percent-encoded.
 fn percent_encode(text: &str, to: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! The same load on a limit server.
+//! The same load on a limit server, for comparison.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::error::LoadResult;
 use crate::process::CpuTime;
 use crate::report::{LatencySummary, LimitServerResult};
 
-/// Longest load on the limit server, before and after.
+/// Longest load on the limit server, before and after, seconds.
 const LIMIT_SECONDS: f64 = 5.0;
-/// Limits that are further apart than this were not measured on a quiet machine.
+/// Ratio of the two limits above which the machine was not quiet.
 const NOISE: f64 = 1.5;
 
 impl TelemetryRun<'_> {
@@ -55,7 +55,7 @@ impl TelemetryRun<'_> {
         }))
     }
 
-    /// Notes something once.
+    /// Adds a remark, unless it is there already.
     fn remark(&mut self, text: &str) {
         if !self.remarks.iter().any(|remark| remark == text) {
             self.remarks.push(text.to_owned());
@@ -63,7 +63,7 @@ impl TelemetryRun<'_> {
     }
 }
 
-/// What the limit server reached before and after, where that is far apart.
+/// Returns the rates of the limit server before and after, if they are far apart.
 pub(super) fn differ(
     before: Option<&LimitServerResult>,
     after: Option<&LimitServerResult>,
@@ -72,7 +72,7 @@ pub(super) fn differ(
     (before.max(after) > NOISE * before.min(after)).then_some((before, after))
 }
 
-/// The mean of what the limit server reached before and after.
+/// Returns the mean of the limit server's results before and after.
 pub(super) fn mean(
     before: Option<LimitServerResult>,
     after: Option<LimitServerResult>,

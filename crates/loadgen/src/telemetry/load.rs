@@ -1,4 +1,4 @@
-//! The load itself, with everything that is watched meanwhile.
+//! The load itself, with everything measured meanwhile.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -12,17 +12,17 @@ use crate::process::CpuTime;
 use crate::report::{self, LoadReport, LoadSecond, LoadSpec, text};
 use crate::sampler::{ResourceSample, ResourceSampler, ResourceSamplerOptions};
 
-/// Looking for the end of the lag.
+/// Interval of the check whether the lag is over.
 const LAG_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Servers tell of their lag as it was this long ago, at most.
+/// Longest delay with which servers report their lag.
 const GAUGE_AGE: Duration = Duration::from_millis(1_100);
-/// The event loop has one core: near it, the server waits for the generator.
+/// Near this load of the event loop's only core, the server waits for the generator.
 const BUSY_CORES: f64 = 0.9;
-/// Where the times of messages are further ahead of the clock than this, it is said.
+/// If message timestamps are further ahead of the clock than this, the report says so, milliseconds.
 const AHEAD_MS: i64 = 1_000;
 
 impl TelemetryRun<'_> {
-    /// Puts the load on the server, waits until it has stored it, and fills in what was seen.
+    /// Puts the load on the server, waits until the server has stored it, and fills in the results.
     pub(super) fn load(&mut self, engine: &mut LoadEngine, report: &mut LoadReport) -> LoadResult<()> {
         let args = self.args;
         let metrics_url = format!("{}/metrics", self.target.url);
@@ -66,7 +66,7 @@ impl TelemetryRun<'_> {
         self.drain(&sampler);
         let server_after = self.server();
         let series = sampler.stop();
-        // A server that has just started may have had nothing to tell before.
+        // A server that has just started may have had no metrics before.
         let lag_end = lag_end.or_else(|| {
             let mut later = series.samples.iter().filter(|sample| sample.at >= ended);
             later.find_map(|sample| sample.lag_records)
@@ -108,13 +108,13 @@ impl TelemetryRun<'_> {
         }
     }
 
-    /// Waits until the server has stored what it has acknowledged, so that its work counts.
+    /// Waits until the server has stored what it has acknowledged, so that this work counts as well.
     fn drain(&self, sampler: &ResourceSampler) {
         let asked = Instant::now();
         while asked.elapsed() < self.args.report.patience() {
             let told = sampler.latest().filter(|sample| sample.at >= asked + GAUGE_AGE);
             match told.map(|sample| sample.lag_records) {
-                // Nothing waits, or the server does not say.
+                // Nothing waits, or the server has no metrics.
                 Some(Some(0) | None) => return,
                 Some(Some(_)) | None => std::thread::sleep(LAG_POLL_INTERVAL),
             }

@@ -1,4 +1,4 @@
-//! Servers of a few lines, a thread for each connection.
+//! Minimal servers, with a thread for each connection.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,14 +13,14 @@ use fieldline_codec::{
 /// A server; dropping it stops it.
 pub(crate) struct StandIn {
     pub(crate) address: SocketAddr,
-    /// Connections that were open at once, at most.
+    /// Highest number of connections open at once.
     most: Arc<AtomicUsize>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl StandIn {
-    /// Starts one that serves each connection, numbered from 0, by a function on a thread of its own.
+    /// Starts a server that handles each connection, numbered from 0, by a function on a thread of its own.
     pub(crate) fn start(serve: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -40,7 +40,7 @@ impl StandIn {
                 let stream = stream.unwrap();
                 stream.set_nodelay(true).unwrap();
                 threads.push(thread::spawn(move || {
-                    // The connection closes after it has ceased to count.
+                    // Keeps the connection open until it is no longer counted.
                     let _kept = stream.try_clone();
                     serve(stream, number);
                     open.fetch_sub(1, Ordering::SeqCst);
@@ -58,12 +58,12 @@ impl StandIn {
         }
     }
 
-    /// Connections that were open at once, at most.
+    /// Highest number of connections open at once.
     pub(crate) fn most_connections(&self) -> usize {
         self.most.load(Ordering::SeqCst)
     }
 
-    /// Waits until all connections have ended and been served.
+    /// Waits until all connections have ended and were handled.
     pub(crate) fn stop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
@@ -81,7 +81,7 @@ impl Drop for StandIn {
     }
 }
 
-/// What an MQTT client sent.
+/// A packet of an MQTT client.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Said {
     Connect(String),
@@ -108,7 +108,7 @@ impl<S: Read + Write> Session<S> {
         }
     }
 
-    /// The next packet; none at the end of the connection.
+    /// Returns the next packet; `None` at the end of the connection.
     pub(crate) fn hear(&mut self) -> Option<Said> {
         loop {
             let found = decode_frame(&self.unread, 1 << 20, MqttProtocolVersion::V311).unwrap();
@@ -135,7 +135,7 @@ impl<S: Read + Write> Session<S> {
         }
     }
 
-    /// Lets a device in; false where the connection has ended before.
+    /// Accepts a device; false if the connection has ended before.
     pub(crate) fn let_in(&mut self) -> bool {
         match self.hear() {
             Some(Said::Connect(_)) => {
@@ -175,7 +175,7 @@ impl<S: Read + Write> Session<S> {
         self.send(&out);
     }
 
-    /// The other side may have gone.
+    /// Sends bytes; the client may have gone.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes).and_then(|()| self.stream.flush());
     }

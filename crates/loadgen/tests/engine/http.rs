@@ -1,4 +1,4 @@
-//! Devices of HTTP.
+//! Loads over HTTP.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -23,7 +23,7 @@ fn users(users: usize) -> DeviceProtocol {
     }
 }
 
-/// Reads a request with its body and returns its path; none at the end of the connection.
+/// Reads a request with its body, and returns its path; `None` at the end of the connection.
 fn request(stream: &mut TcpStream) -> Option<String> {
     let mut text = Vec::new();
     let mut part = [0; 4096];
@@ -58,7 +58,7 @@ fn devices_take_turns_on_connections_that_are_kept() {
                     path.starts_with("/tb/api/v1/T") && path.ends_with("/telemetry"),
                     "{path}"
                 );
-                // In two pieces.
+                // Sends the response in two pieces.
                 let _ = stream.write_all(&OK[..20]);
                 let _ = stream.write_all(&OK[20..]);
             }
@@ -89,7 +89,7 @@ fn latency_counts_from_the_schedule_where_all_users_wait() {
     });
     let rate = LoadPace::Open { per_second: 100.0 };
     let (totals, _) = run(plan(server.address, users(1), 2, rate, 0.4));
-    // At the end, as many are sent as there is room for: none is dropped without a word.
+    // At the end, as many messages are sent as there is room for, and every other one is counted as unsent.
     assert_eq!(totals.sent + totals.unsent, 40, "{totals:?}");
     assert!(
         totals.latency.max >= 300_000 && totals.latency.p50 >= 75_000,
@@ -148,7 +148,7 @@ fn requests_on_connections_that_break_fail_once_and_the_users_come_back_one_conn
         while request(&mut stream).is_some() {
             count.fetch_add(1, Ordering::SeqCst);
             answers += 1;
-            // The first two connections break under their third request.
+            // The first two connections break during their third request.
             if number < 2 && answers == 3 {
                 return;
             }

@@ -1,4 +1,4 @@
-//! The event loop against servers that behave as each test tells them to.
+//! The event loop against servers whose behaviour each test defines.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ mod http;
 mod mqtt;
 mod tls;
 
-/// A load of so many devices, in the order of their numbers and without alarms.
+/// A load of that many devices, in the order of their numbers and without alarms.
 fn plan(
     target: SocketAddr,
     protocol: DeviceProtocol,
@@ -47,7 +47,7 @@ fn mqtt_of(qos: QoS) -> DeviceProtocol {
     DeviceProtocol::Mqtt { qos, tls: None }
 }
 
-/// Connects, runs the load and disconnects; what every load has to fulfil is checked.
+/// Connects, runs the load and disconnects; checks what holds for every load.
 fn run(plan: LoadPlan) -> (LoadTotals, LoadEngine) {
     let mut engine = LoadEngine::new(plan).unwrap();
     let connections = engine.plan().connections();

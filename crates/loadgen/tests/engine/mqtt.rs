@@ -1,4 +1,4 @@
-//! Devices of MQTT.
+//! Loads over MQTT.
 
 use std::collections::HashMap;
 use std::net::Shutdown;
@@ -67,7 +67,7 @@ fn messages_are_dated_behind_what_was_sent_before() {
 
 #[test]
 fn latency_counts_from_the_schedule_and_not_from_the_sending() {
-    // Nothing is read for a while, so that all messages of that time wait.
+    // The server reads nothing for a while, so that all messages of that time wait.
     const PAUSE: Duration = Duration::from_millis(300);
     let server = StandIn::start(|stream, _| {
         let mut session = Session::new(stream);
@@ -105,7 +105,7 @@ fn messages_that_find_no_room_are_counted_as_unsent() {
     plan.target = server.address;
     plan.reply_timeout = Duration::from_millis(100);
     let (totals, engine) = run(plan);
-    // A connection has 64 messages in flight at most.
+    // A connection has at most 64 messages in flight.
     assert_eq!((totals.sent, totals.unsent), (64, 136), "{totals:?}");
     assert_eq!(
         (totals.acknowledged, totals.failed, totals.unanswered),
@@ -125,7 +125,7 @@ fn acknowledgements_out_of_order_twice_or_of_nothing_are_matched() {
             (session.hear(), session.hear())
         {
             let (one, other) = (one.unwrap(), other.unwrap());
-            // Before the first, so that the client still listens.
+            // Sent before the first acknowledgement, so that the client still listens.
             session.puback(other);
             session.puback(other);
             session.puback(60_000);
@@ -152,7 +152,7 @@ fn what_is_in_flight_on_a_lost_connection_fails_once_and_the_device_comes_back()
         while let Some(Said::Publish { id, .. }) = session.hear() {
             got.fetch_add(1, Ordering::SeqCst);
             count += 1;
-            // The first connection ends with three messages unanswered.
+            // The first connection ends with three unanswered messages.
             if number == 0 && count > 10 {
                 if count == 13 {
                     return;
@@ -182,7 +182,7 @@ fn what_is_in_flight_on_a_lost_connection_fails_once_and_the_device_comes_back()
 
 #[test]
 fn a_server_that_is_gone_is_tried_again_while_the_load_lasts() {
-    // The first connection is closed at once, and the second, too, before it is let in.
+    // The server closes the first connection at once, and the second one before it accepts the device.
     let opened = Arc::new(AtomicUsize::new(0));
     let count = opened.clone();
     let server = StandIn::start(move |stream, number| {
@@ -250,7 +250,7 @@ fn qos_0_counts_what_the_system_has_taken_and_goes_on_by_itself() {
         let mut server = StandIn::start(move |stream, _| {
             let mut session = Session::new(stream);
             session.let_in();
-            // The sockets fill up at first.
+            // Lets the sockets fill up first.
             thread::sleep(Duration::from_millis(100));
             while let Some(Said::Publish { qos, .. }) = session.hear() {
                 assert_eq!(qos, QoS::AtMostOnce);
@@ -260,7 +260,7 @@ fn qos_0_counts_what_the_system_has_taken_and_goes_on_by_itself() {
         let (totals, engine) = run(plan(server.address, mqtt_of(QoS::AtMostOnce), 2, pace, 0.3));
         server.stop();
         assert!(totals.acknowledged > 40 && totals.failed == 0, "{totals:?}");
-        // All of it arrives: the connections were ended in an orderly way.
+        // All messages arrive, since the connections were closed in an orderly way.
         assert_eq!(totals.acknowledged, received.load(Ordering::SeqCst));
         let promised: u64 = engine.devices().iter().map(|it| u64::from(it.acknowledged)).sum();
         assert_eq!(promised, totals.acknowledged);

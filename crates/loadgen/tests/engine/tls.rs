@@ -1,4 +1,4 @@
-//! TLS, where what can be read and written does not follow the events of the socket.
+//! Loads over TLS, where readable and writable data does not follow the events of the socket.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection, Stream
 use crate::fake_server::{Said, Session, StandIn};
 use crate::{plan, run};
 
-/// Signed by itself for `localhost`, and used nowhere but here.
+/// A self-signed certificate for `localhost`, used only here.
 const CERTIFICATE: &[u8] = include_bytes!("certificates/server.pem");
 const KEY: &[u8] = include_bytes!("certificates/server.key");
 
@@ -49,7 +49,7 @@ fn tls(name: &str) -> ClientTls {
     }
 }
 
-/// Writes a few bytes at a time, so that records come in pieces.
+/// Writes a few bytes at a time, so that records arrive in pieces.
 struct Trickle(TcpStream);
 
 impl Read for Trickle {
@@ -129,7 +129,7 @@ fn a_server_that_reads_only_after_it_has_written_is_not_waited_for() {
         let mut count = 0;
         while let Some(Said::Publish { id, .. }) = session.hear() {
             count += 1;
-            // The client is still writing more than sockets hold, and has as much to read: packets that mean nothing to it.
+            // The client is still writing more than the sockets hold, and must read as much: packets that it ignores.
             if count == 20 {
                 let nothing = [0xD0, 0x00].repeat(2_000);
                 for _ in 0..4_000 {

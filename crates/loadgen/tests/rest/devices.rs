@@ -1,4 +1,4 @@
-//! Making, finding and deleting devices.
+//! Creating, finding and deleting devices.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ fn device(name: &str) -> Value {
     json!({"id": {"entityType": "DEVICE", "id": format!("id-{name}")}, "name": name})
 }
 
-/// A tenant with devices, which answers as the REST API does, 60 devices a page at most.
+/// A tenant with devices, which answers like the REST API, with at most 60 devices per page.
 fn tenant_of(names: impl IntoIterator<Item = String>) -> impl Fn(&Request) -> Reply + Send + Sync + 'static {
     let devices = Mutex::new(
         names

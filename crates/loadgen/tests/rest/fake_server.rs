@@ -1,4 +1,4 @@
-//! An HTTP server of a few lines, that answers as a test tells it to.
+//! A minimal HTTP server that answers as a test defines.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 
-/// What a client asked for.
+/// A request of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: String,
@@ -26,22 +26,22 @@ impl Request {
         format!("{} {}", self.method, self.path)
     }
 
-    /// A parameter of the query; empty where it is absent.
+    /// A query parameter; empty if it is absent.
     pub(crate) fn param(&self, name: &str) -> &str {
         self.query.get(name).map_or("", String::as_str)
     }
 }
 
-/// What to do about a request.
+/// The reply to a request.
 pub(crate) enum Reply {
     Json(Value),
     Refusal(u16, String),
-    /// Close the connection without an answer.
+    /// Closes the connection without a response.
     HangUp,
 }
 
 impl Reply {
-    /// An error as the REST API gives it.
+    /// An error in the format of the REST API.
     pub(crate) fn error(status: u16, message: &str) -> Self {
         Self::Refusal(status, json!({"status": status, "message": message}).to_string())
     }
@@ -58,7 +58,7 @@ pub(crate) struct StandIn {
 }
 
 impl StandIn {
-    /// Starts one on a free port.
+    /// Starts a server on a free port.
     pub(crate) fn start(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -87,7 +87,7 @@ impl StandIn {
         format!("http://{}", self.address)
     }
 
-    /// Requests so far of a method and path.
+    /// The requests so far with that method and path.
     pub(crate) fn requests(&self, what: &str) -> Vec<Request> {
         let requests = self.requests.lock().unwrap();
         requests

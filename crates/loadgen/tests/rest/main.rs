@@ -1,4 +1,4 @@
-//! The REST side against a server that answers as each test tells it to.
+//! The REST client against a server whose answers each test defines.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +22,7 @@ mod watch;
 
 const LOGIN: &str = "POST /api/auth/login";
 
-/// A server that lets everybody in, and answers everything else by `handler`.
+/// A server that accepts every log-in, and answers all other requests by `handler`.
 fn open_server(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> StandIn {
     StandIn::start(move |request| match request.what().as_str() {
         LOGIN => Reply::Json(json!({"token": "t"})),
@@ -48,7 +48,7 @@ fn client_of(url: &str) -> RestClient {
 fn an_expired_login_is_renewed_once_for_all_threads() {
     const THREADS: usize = 8;
     let logins = AtomicUsize::new(0);
-    // Nobody is refused before everybody has asked with the expired login.
+    // No request is refused before every thread has sent one with the expired log-in.
     let everybody = Barrier::new(THREADS);
     let server = StandIn::start(move |request| match request.what().as_str() {
         LOGIN => Reply::Json(json!({"token": format!("t{}", logins.fetch_add(1, Ordering::SeqCst))})),
@@ -154,7 +154,7 @@ fn a_server_that_is_starting_is_waited_for() {
 
 #[test]
 fn a_server_that_does_not_come_up_is_unreachable() {
-    // A port that is taken and not listened on refuses connections.
+    // A port that is bound but not listened on refuses connections.
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket
         .bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())

@@ -1,4 +1,4 @@
-//! Comparing what is stored with what was acknowledged.
+//! Comparing stored messages with acknowledged ones.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -28,7 +28,7 @@ fn check() -> CountFilter {
     }
 }
 
-/// A server whose devices have, from one query to the next, as many points as the lists say; the last one stays.
+/// A server whose devices have, from one query to the next, as many points as the lists say; the last number stays.
 fn counting_server(counts: &[(&str, &[u64])]) -> StandIn {
     let counts: HashMap<String, Vec<u64>> = counts
         .iter()

@@ -1,4 +1,4 @@
-//! Watching a server while it is under load.
+//! Measuring a server under load.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ fn a_probe_measures_until_a_query_shows_its_point() {
         if *queries < 3 {
             return Reply::Json(json!({}));
         }
-        // The receiver may have seen enough.
+        // The receiver may have gone.
         let _ = shown.send(*posted);
         Reply::Json(json!({"fieldlineProbe": [{"ts": *posted, "value": "1"}]}))
     });
@@ -48,7 +48,7 @@ fn a_probe_measures_until_a_query_shows_its_point() {
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
     assert_eq!((probed.given_up, probed.failed), (0, 0), "{probed:?}");
     assert_eq!(probed.latency.count as usize, server.requests(TELEMETRY).len());
-    // Two pauses lie between the three queries.
+    // There are two pauses between the three queries.
     assert!(probed.latency.p50 >= 2_000, "{probed:?}");
 }
 

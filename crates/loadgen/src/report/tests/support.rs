@@ -1,11 +1,11 @@
-//! A report to test with, and a check of markup.
+//! A sample report, and a check of markup.
 
 use crate::report::{
     ConnectResult, LatencySummary, LimitServerResult, LoadOutcome, LoadProvisioning, LoadReport, LoadSecond,
     LoadSpec, MachineSpec, VerificationResult,
 };
 
-/// A run of so many seconds as it may be, with all parts of a report.
+/// A plausible run of that many seconds, with all parts of a report.
 pub(super) fn sample(seconds: usize) -> LoadReport {
     let latency = |ms: f64| LatencySummary {
         count: 99_000,
@@ -94,7 +94,7 @@ pub(super) fn sample(seconds: usize) -> LoadReport {
     }
 }
 
-/// Panics where elements do not nest, an attribute is not quoted, or a character stands where XML forbids it.
+/// Panics if elements do not nest, an attribute is not quoted, or a character is forbidden in XML.
 pub(super) fn check_xml(page: &str) {
     let mut rest = page.strip_prefix("<!DOCTYPE html>\n").expect("a document type");
     assert!(
@@ -136,7 +136,7 @@ pub(super) fn check_xml(page: &str) {
     assert_eq!((open.len(), rest.trim()), (0, ""), "everything is closed");
 }
 
-/// Panics where text has something in it that is markup.
+/// Panics if text contains markup.
 fn check_text(text: &str) {
     assert!(!text.contains(['<', '>']), "{text}");
     for after in text.split('&').skip(1) {
