@@ -44,7 +44,7 @@ pub enum TlsError {
         /// The error.
         cause: String,
     },
-    /// Certificate and key do not fit together, or are of a kind that is not supported.
+    /// Certificate and key do not match, or are of a kind that is not supported.
     #[error("cannot use the certificate and key of `mqtts`: {0}")]
     Unusable(#[from] Error),
 }
@@ -69,7 +69,7 @@ pub fn acceptor(certificate: &Path, private_key: &Path) -> Result<TlsAcceptor, T
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// The certificates a device showed, leaf first, in DER; `None` where it showed none.
+/// Returns the certificates that a device presented, leaf first, in DER; `None` if it presented none.
 pub(crate) fn peer_certificates<S>(stream: &TlsStream<S>) -> Option<Vec<Vec<u8>>> {
     let (_, session) = stream.get_ref();
     let shown = session.peer_certificates()?;

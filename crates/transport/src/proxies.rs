@@ -14,10 +14,10 @@ use tokio::net::TcpStream;
 pub struct TrustedProxies(Arc<[IpRange]>);
 
 impl TrustedProxies {
-    /// Reads ranges of addresses.
+    /// Parses ranges of addresses.
     ///
     /// # Errors
-    /// One is no range; the text says which.
+    /// A text is not a range; the error says which.
     pub fn parse(ranges: &[String]) -> Result<Self, String> {
         let ranges: Result<Vec<IpRange>, String> = ranges.iter().map(|range| range.parse()).collect();
         Ok(Self(ranges?.into()))

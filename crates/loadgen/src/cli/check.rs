@@ -212,7 +212,7 @@ impl TelemetryArgs {
 
     /// The payload, with the number of data points given separately.
     pub(crate) fn payload(&self) -> PayloadKind {
-        // [`Self::check`] has refused contradictory options.
+        // `check` has refused contradictory options.
         self.load.sized_payload().unwrap_or(self.load.payload)
     }
 }

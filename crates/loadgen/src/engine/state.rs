@@ -45,7 +45,7 @@ pub(super) struct LoadState {
     pub(super) started: Instant,
     pub(super) started_ms: i64,
     pub(super) phase: LoadPhase,
-    /// Messages of the schedule that were given to a connection; in closed loop, messages sent.
+    /// Messages of the schedule that were given to a connection; in closed loop over HTTP, messages sent.
     pub(super) scheduled: u64,
     pub(super) alarms_sent: u64,
     /// Connections to which the loop gives turns: in open loop those of HTTP without a request, in closed loop those of

@@ -178,7 +178,7 @@ fn round_value(index: i32) -> f64 {
     }
 }
 
-/// Where a value lies among the round ones: whole for those, between two wholes else.
+/// Returns the index of a value for [`round_value`]: an integer for a round value, between two integers for others.
 fn round_index(value: f64) -> f64 {
     let decade = value.log10().floor();
     let mantissa = value / 10_f64.powf(decade);

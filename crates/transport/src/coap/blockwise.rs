@@ -68,7 +68,7 @@ struct BlockwiseState {
     serial: u64,
 }
 
-/// See the module.
+/// The bodies in blocks of all peers; see the module.
 pub(super) struct BlockwiseTransfers {
     state: Mutex<BlockwiseState>,
     max_body: usize,

@@ -166,7 +166,7 @@ pub(super) struct DtlsIdentity {
     pub(super) owner: CertificateOwner,
 }
 
-/// See the module.
+/// The DTLS sessions of one socket; see the module.
 pub(super) struct DtlsServer {
     socket: Arc<UdpSocket>,
     config: Arc<HandshakeConfig>,

@@ -89,7 +89,7 @@ struct PendingAcknowledgement {
     outcome: oneshot::Sender<CoapDelivery>,
 }
 
-/// See the module.
+/// The state of the message layer; see the module.
 #[derive(Default)]
 pub(super) struct CoapExchanges {
     peers: FxHashMap<CoapPeer, PeerExchanges>,

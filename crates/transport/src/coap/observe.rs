@@ -94,7 +94,7 @@ impl ObservationSlots {
     }
 }
 
-/// See the module.
+/// The sessions of all observing devices; see the module.
 pub(super) struct ObserverRegistry {
     sessions: Mutex<FxHashMap<DeviceId, Arc<ObserverSession>>>,
     /// The message ID of the last non-confirmable notification to each peer; a reset names it.

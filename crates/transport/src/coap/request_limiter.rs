@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::counts::BoundedCounts;
 
-/// See the module.
+/// Permits for requests in progress; see the module.
 pub(super) struct RequestLimiter<K> {
     free: Arc<Semaphore>,
     all: u32,

@@ -51,7 +51,7 @@ impl PostMemory {
         })
     }
 
-    /// A share for a body of which nothing has arrived yet.
+    /// Returns an empty share, for a body of which nothing has arrived yet.
     pub(super) fn for_body(self: &Arc<Self>, tenant: TenantId, device: DeviceId) -> BodyShare {
         BodyShare {
             memory: Arc::clone(self),

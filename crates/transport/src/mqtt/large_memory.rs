@@ -36,7 +36,7 @@ impl Default for LargeLimits {
     }
 }
 
-/// See the module.
+/// The memory for large messages; see the module.
 pub(super) struct LargeMemory {
     limits: LargeLimits,
     pool: Arc<MemoryPool>,

@@ -2,7 +2,8 @@
 //!
 //! The library buffers handshake records without checking the sender, and reassembles fragments recursively. This
 //! filter drops what no honest peer sends before it gets there: handshakes in many small pieces, messages larger than
-//! any certificate chain, records that repeat finished handshakes.
+//! any certificate chain, empty records, records of unexpected epochs. Repeated handshakes are limited per session, by
+//! its allowance.
 
 /// Bytes of a record's header (RFC 6347 §4.1).
 const RECORD: usize = 13;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// How long a looked-up power-saving mode is trusted.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// The power-saving state of one device; see the module.
 pub(super) struct PowerSavingTracker(Mutex<PowerSavingState>);
 
 struct PowerSavingState {

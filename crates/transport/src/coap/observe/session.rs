@@ -35,7 +35,7 @@ enum NotificationAttempt {
     TooMany,
 }
 
-/// See the module.
+/// The session of one observing device; see the module.
 pub(super) struct ObserverSession {
     pub(super) guard: SessionGuard,
     pub(super) observations: Mutex<ObservationSlots>,

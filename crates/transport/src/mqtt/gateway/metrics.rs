@@ -108,7 +108,7 @@ struct ConnectorMetrics {
     transport: GatewayLatency,
 }
 
-/// Milliseconds.
+/// Latency statistics, milliseconds.
 #[derive(Default)]
 struct GatewayLatency {
     sum: i64,
