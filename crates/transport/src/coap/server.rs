@@ -396,7 +396,7 @@ impl CoapShared {
         finish(&mut reply);
         drop(place);
         if let Ok(settled) = settled {
-            // Keeps the message registered for retransmission; nothing else waits for it.
+            // The ticks retransmit the response until it is settled; nothing else waits for that.
             let _ = settled.await;
         }
     }
