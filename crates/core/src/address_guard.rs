@@ -1,7 +1,7 @@
-//! Addresses from which wrong credentials keep coming: they are turned away for a while.
+//! Blocks addresses that keep sending wrong credentials for a while.
 //!
-//! Whoever finds out that credentials are wrong, or right, says so here, and asks before it looks at the next ones. One guard
-//! serves all device servers: who is turned away by one is turned away by all.
+//! Code that checks credentials reports success and failure here, and asks before it checks the next ones. One guard
+//! serves all device servers: an address blocked by one is blocked by all.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -20,23 +20,23 @@ static BLOCKED_GATE: LogGate = LogGate::new(10);
 const BLOCKS: &str = "fieldline_transport_blocked_addresses_total";
 const TURNED_AWAY: &str = "fieldline_transport_turned_away_total";
 
-/// Addresses that are remembered.
+/// Most addresses remembered.
 const MAX_ADDRESSES: usize = 100_000;
-/// How often room is made at most, milliseconds.
+/// Shortest time between two sweeps of the table, milliseconds.
 const SWEEP_MS: i64 = 1_000;
-/// Failures that nothing has followed for so long are forgotten, milliseconds.
+/// Failures are forgotten when no other follows within this time, milliseconds.
 const FORGOTTEN_MS: i64 = 600_000;
 
 /// Settings of the block after wrong credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
-    /// Whether the device servers turn away addresses (an IPv6 /64) from which wrong credentials keep coming. Not for
-    /// devices behind a proxy or a shared router, which all come from one address.
+    /// Whether the device servers block addresses (an IPv6 /64) that keep sending wrong credentials. Unsuitable for
+    /// devices behind a proxy or a shared router, because they all share one address.
     pub enabled: bool,
-    /// Wrong credentials in a row after which an address is turned away.
+    /// Wrong credentials in a row after which an address is blocked.
     pub max_wrong_credentials: u32,
-    /// How long an address is turned away.
+    /// How long an address stays blocked.
     pub block_timeout: HumanDuration,
 }
 
@@ -59,7 +59,7 @@ pub fn describe_metrics() {
     );
 }
 
-/// What is known of one address.
+/// The failures and the block of one address.
 struct AddressRecord {
     failures: u32,
     last_ms: i64,
@@ -69,13 +69,13 @@ struct AddressRecord {
 #[derive(Default)]
 struct AddressTable {
     of: FxHashMap<IpAddr, AddressRecord>,
-    /// When room was made last.
+    /// Time of the last sweep.
     swept_ms: Option<i64>,
 }
 
 impl AddressTable {
-    /// Forgets those that matter least. Not more often than now and then, as it looks at all of them; who is new meanwhile is
-    /// not remembered.
+    /// Forgets the addresses that matter least. A sweep looks at every address, so it runs at most once per
+    /// [`SWEEP_MS`]; addresses that are new in between are not remembered.
     fn make_room(&mut self, now: i64, block_ms: i64) {
         let is_soon = |swept: i64| (0..SWEEP_MS).contains(&now.saturating_sub(swept));
         if self.swept_ms.is_some_and(is_soon) {
@@ -86,7 +86,7 @@ impl AddressTable {
         self.of
             .retain(|_, record| now.saturating_sub(record.last_ms) < keep_ms);
         if self.of.len() >= MAX_ADDRESSES {
-            // Whoever has so many addresses goes on; nobody is blocked for what others do.
+            // An attacker with this many addresses gets through; nobody is blocked because of others.
             self.of.retain(|_, record| record.is_blocked(now, block_ms));
         }
     }
@@ -103,7 +103,7 @@ pub struct AddressGuard {
 }
 
 impl AddressGuard {
-    /// A guard that knows of nobody yet.
+    /// Creates a guard that knows no address yet.
     pub fn new(options: Options, clock: SharedClock) -> Self {
         Self {
             block_ms: i64::try_from(options.block_timeout.0.as_millis()).unwrap_or(i64::MAX),
@@ -115,7 +115,7 @@ impl AddressGuard {
         }
     }
 
-    /// Whether an address may show credentials.
+    /// Returns whether an address may present credentials.
     pub fn try_admit(&self, address: IpAddr) -> bool {
         if !self.options.enabled {
             return true;
@@ -133,7 +133,7 @@ impl AddressGuard {
         !is_blocked
     }
 
-    /// Credentials that came from an address were wrong.
+    /// Counts wrong credentials from an address, and blocks it once there are too many.
     pub fn record_failure(&self, address: IpAddr) {
         if !self.options.enabled {
             return;
@@ -169,7 +169,7 @@ impl AddressGuard {
         }
     }
 
-    /// Credentials that came from an address were right: what was wrong before is forgotten.
+    /// Records right credentials from an address: its failures are forgotten.
     pub fn record_success(&self, address: IpAddr) {
         if self.options.enabled {
             self.records.lock().of.remove(&network(address));
@@ -180,12 +180,12 @@ impl AddressGuard {
 impl AddressRecord {
     fn is_blocked(&self, now: i64, block_ms: i64) -> bool {
         let left = self.blocked_until_ms.saturating_sub(now);
-        // Where the clock was set back, nobody waits longer than that.
+        // If the clock was set back, a block still lasts no longer than this.
         (1..=block_ms).contains(&left)
     }
 }
 
-/// What one peer has: an IPv4 address, or the /64 of an IPv6 address.
+/// Maps an address to the network of one peer: an IPv4 address, or the /64 of an IPv6 address.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

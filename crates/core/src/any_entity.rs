@@ -1,4 +1,4 @@
-//! An entity of any kind, and what is declared of each kind.
+//! An entity of any kind, and the declaration of each kind.
 
 mod kind;
 mod kinds;

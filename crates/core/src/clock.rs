@@ -1,4 +1,4 @@
-//! Wall-clock time behind a port, so that tests move it by hand.
+//! Wall-clock time behind a port, so that tests can control it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +10,7 @@ pub trait Clock: Send + Sync {
     fn now_ms(&self) -> i64;
 }
 
-/// A clock that is shared by everything in a process.
+/// A clock shared by the whole process.
 pub type SharedClock = Arc<dyn Clock>;
 
 /// The machine's clock.
@@ -32,14 +32,14 @@ pub struct MonotonicTimes {
 }
 
 impl MonotonicTimes {
-    /// Times that continue after one that was given out before.
+    /// Creates times that continue after `last_ms`, a time given out earlier.
     pub const fn after(last_ms: i64) -> Self {
         Self {
             last: AtomicI64::new(last_ms),
         }
     }
 
-    /// The last time given out. It is ahead of the clock where more than one a millisecond were asked for.
+    /// The last time given out. It runs ahead of the clock when more than one time per millisecond was requested.
     pub fn last(&self) -> i64 {
         self.last.load(Ordering::Relaxed)
     }
@@ -60,7 +60,7 @@ impl MonotonicTimes {
     }
 }
 
-/// A clock that stands still until it is told to move.
+/// A clock that only moves when a test moves it.
 #[cfg(test)]
 pub(crate) struct StandingClock(pub(crate) AtomicI64);
 

@@ -1,18 +1,18 @@
-//! Directories that outlast a power failure together with the files in them.
+//! Directories that survive a power failure together with the files in them.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-/// Creates a directory, and those above it that are missing, unless it is there. Its name is durable afterwards: the fsync of
-/// a file in it says nothing about that. `mode` has the permissions of new ones, less what the umask takes away.
+/// Creates a directory, and its missing parents, unless it exists. Its name is durable afterwards, which an fsync of a
+/// file in it does not ensure. New directories get the permissions `mode`, less those the umask removes.
 ///
 /// # Errors
 /// A directory could not be created or made durable.
 pub fn create_durably(path: &Path, mode: u32) -> io::Result<()> {
     create_with(path, mode, &mut |parent| match File::open(parent) {
-        // Who may not read a directory above can do no more about it.
+        // Without the right to read the parent directory, the process cannot sync it.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
         opened => opened?.sync_all(),
     })
@@ -31,7 +31,7 @@ fn create_with(path: &Path, mode: u32, sync: &mut impl FnMut(&Path) -> io::Resul
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
         created => created?,
     }
-    // Also where it was there: the start that created it may have been cut off before this.
+    // Needed even for an existing directory: the start that created it may have crashed before this sync.
     sync(parent)
 }
 
@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// Creates a directory; returns which ones were made durable.
+    /// Creates a directory; returns the directories that were synced.
     fn create(path: &Path) -> io::Result<Vec<PathBuf>> {
         let mut synced = Vec::new();
         create_with(path, 0o777, &mut |parent| {

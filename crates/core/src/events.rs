@@ -1,4 +1,4 @@
-//! Changes of entities, told to whoever keeps something derived from them: caches, sessions.
+//! Changes of entities, sent to everything that keeps derived data: caches, sessions.
 
 use std::sync::Arc;
 
@@ -6,41 +6,42 @@ use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, EntityType, TenantId};
 use parking_lot::RwLock;
 
-/// What has changed about which entity. It is told after the change is stored.
+/// A change of one entity. It is published after the change is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntityChange {
     /// The entity. A tenant belongs to itself, a tenant profile to the null id.
     pub subject: EntityKey,
-    /// What has changed.
+    /// The kind of change.
     pub what: ChangeKind,
 }
 
-/// What has changed about an entity.
+/// The kinds of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It was created or updated, or somebody else has it now; a rule chain with its nodes and connections, an OTA package
-    /// with its data, a user with the password.
+    /// The entity was created, updated, or assigned to somebody else; for a rule chain this includes its nodes and
+    /// connections, for an OTA package its data, for a user the password.
     Saved,
-    /// It was deleted.
+    /// The entity was deleted.
     Deleted,
-    /// It came from another tenant, and has brought its values along.
+    /// The entity came from another tenant, together with its values.
     Moved,
-    /// It connects with other credentials.
+    /// The credentials of the device were changed.
     Credentials,
-    /// A queue of the tenant (the null id for what tenants share) was saved or deleted.
+    /// A queue of the tenant (the null id for the shared queues) was saved or deleted.
     Queues,
     /// This calculated field of the entity or profile was saved or deleted.
     CalculatedField(CalculatedFieldId),
-    /// A relation with this one was saved or deleted; with itself where all of its relations were deleted.
+    /// A relation with this entity was saved or deleted. If it names the entity itself, all of its relations were
+    /// deleted.
     Relations(EntityId),
-    /// An alarm that it originated was raised, changed or deleted.
+    /// An alarm originated by the entity was raised, changed or deleted.
     Alarms,
     /// A person saved or deleted attributes of this scope.
     Attributes(AttributeScope),
 }
 
 impl EntityChange {
-    /// A change of an entity of a tenant.
+    /// Creates a change of an entity of a tenant.
     pub fn new(tenant: TenantId, entity: impl Into<EntityId>, what: ChangeKind) -> Self {
         let entity = entity.into();
         Self {
@@ -49,22 +50,22 @@ impl EntityChange {
         }
     }
 
-    /// An entity was created or updated.
+    /// Creates the change for an entity that was created or updated.
     pub fn saved(tenant: TenantId, entity: impl Into<EntityId>) -> Self {
         Self::new(tenant, entity, ChangeKind::Saved)
     }
 
-    /// An entity was deleted.
+    /// Creates the change for an entity that was deleted.
     pub fn deleted(tenant: TenantId, entity: impl Into<EntityId>) -> Self {
         Self::new(tenant, entity, ChangeKind::Deleted)
     }
 
-    /// What type of entity it is about.
+    /// The type of the changed entity.
     pub const fn entity_type(&self) -> EntityType {
         self.subject.entity.entity_type
     }
 
-    /// The tenant that was deleted, if one was.
+    /// The deleted tenant, if the change is the deletion of one.
     pub fn deleted_tenant(&self) -> Option<TenantId> {
         match (self.entity_type(), self.what) {
             (EntityType::Tenant, ChangeKind::Deleted) => Some(self.subject.tenant),
@@ -73,13 +74,13 @@ impl EntityChange {
     }
 }
 
-/// Somebody who keeps something derived from entities.
+/// Receives the changes of entities, to update derived data.
 pub trait EntityListener: Send + Sync {
-    /// Called once a change, on the thread that made it: must not block.
+    /// Called once per change, on the thread that made the change: must not block.
     fn on_change(&self, change: EntityChange);
 }
 
-/// Passes changes on to all listeners of the process.
+/// Passes each change on to all listeners of the process.
 #[derive(Default)]
 pub struct EntityEvents {
     listeners: RwLock<Vec<Arc<dyn EntityListener>>>,
@@ -91,7 +92,7 @@ impl EntityEvents {
         self.listeners.write().push(listener);
     }
 
-    /// Tells all listeners.
+    /// Passes a change to all listeners.
     pub fn publish(&self, change: EntityChange) {
         for listener in self.listeners.read().iter() {
             listener.on_change(change);

@@ -1,5 +1,5 @@
-//! Reads of time series in turns. While a page is read, blocks of a table and what is unpacked of them are in memory: a few
-//! at the same time are enough to keep the processors busy, and tenants get them in turn.
+//! Limits concurrent reads of time series. A read of a page holds table blocks and their unpacked form in memory. A few
+//! concurrent reads suffice to keep the processors busy, and tenants get their turns fairly.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -14,19 +14,19 @@ use crate::ports::{
 };
 use crate::tenant_semaphore::TenantSemaphore;
 
-/// Reads at the same time of each processor: some wait for the disk.
+/// Concurrent reads per processor; more than one because some wait for the disk.
 const READS: usize = 4;
-/// For how long one waits for its turn.
+/// Longest wait for a turn.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A store of which people read in turns.
+/// A time-series store whose pages and aggregates are read in turns.
 pub struct FairReads {
     store: Arc<dyn TimeSeriesStore>,
     semaphore: Arc<TenantSemaphore>,
 }
 
 impl FairReads {
-    /// Reads from a store.
+    /// Creates the wrapper of a store.
     pub fn new(store: Arc<dyn TimeSeriesStore>) -> Arc<Self> {
         let processors = available_parallelism().map_or(1, usize::from);
         Self::at_once(READS * processors, store)
@@ -40,7 +40,7 @@ impl FairReads {
         })
     }
 
-    /// Reads in the turn of a tenant. A read goes on to its end where nobody waits for it any longer: its turn does, too.
+    /// Reads in the turn of a tenant. A read whose caller has left runs to its end, and holds its turn until then.
     async fn in_turn<T, F>(
         &self,
         subject: EntityKey,
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// A store whose reads wait until they are let go.
+    /// A store whose reads wait until the test releases them.
     struct SlowStore {
         reading: Arc<Semaphore>,
         begun: Arc<Semaphore>,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     impl Readers {
-        /// Of a store from which four read at once.
+        /// Creates readers of a store that allows four reads at once.
         fn new() -> Self {
             let (reading, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
             let store = SlowStore {
@@ -183,7 +183,7 @@ mod tests {
             }
         }
 
-        /// Points, or every other time what they come to.
+        /// Reads points, or an aggregate for every other `n`.
         fn read(&self, tenant: TenantId, n: usize) -> JoinHandle<()> {
             let (reads, subject) = (self.reads.clone(), EntityKey::device(tenant, DeviceId::new()));
             tokio::spawn(async move {
@@ -202,7 +202,7 @@ mod tests {
             })
         }
 
-        /// How many have begun once nothing moves any more.
+        /// Counts the reads that have begun once no task makes progress any more.
         async fn begun(&self) -> usize {
             for _ in 0..50 {
                 yield_now().await;

@@ -1,12 +1,13 @@
-//! What the process has in hand, so that the next one knows what this one died of.
+//! Records the work in flight in the process, so that after a crash the next process knows the possible causes.
 //!
-//! Each worker notes the batch that it begins, and each load what is compiled, where the note outlives the process.
-//! What is found there at a start was in hand when the process before died: it is suspected. Records of a suspected
-//! batch are taken one by one, and those of one worker at a time; a record that was alone in hand when the process died
-//! is tried once more, with nothing else going on. If that is another death, it is set aside. Something that is loaded
-//! is told apart in the same way, and is then left out until somebody has saved it anew.
+//! Each worker notes the batch that it begins, and each load notes the item that it compiles, in notes that outlive the
+//! process. Notes found at a start were in flight when the previous process died, so their work is suspected. Records
+//! of a suspected batch are processed one by one, with one suspected record in flight at a time; a record that was
+//! alone in flight at a crash is tried once more with nothing else running. If the process dies again, the record is
+//! set aside. A suspected load is isolated in the same way, and is then skipped until somebody saves it anew.
 //!
-//! A single death proves nothing: an operator's `kill -9` and the kernel's, for want of memory, look the same.
+//! A single crash proves nothing: it looks the same as a `kill -9` by an operator or by the kernel when memory runs
+//! out.
 
 mod kept;
 mod suspects;
@@ -31,33 +32,33 @@ pub use self::suspects::{CrashCount, CrashSuspects};
 use crate::logging::LogGate;
 use crate::ports::{InFlightNotes, Offset, Partition};
 
-/// How long a record that is to be alone waits for what is in hand, and how long others wait for it.
+/// How long a record that must run alone waits for the work in flight, and how long other work waits for it.
 const EXCLUSIVE_TIMEOUT: Duration = Duration::from_secs(2);
-/// For how long the process has to live with what was suspected.
+/// How long the process has to live with a suspect before the suspicion ends.
 const SUSPICION_TIME: Duration = Duration::from_secs(60);
 static NOTE_GATE: LogGate = LogGate::new(1);
 
-/// How a batch was taken.
+/// How a batch was isolated from other work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchIsolation {
-    /// While other batches may be in hand.
+    /// Other batches may have been in flight.
     Usual,
-    /// A suspected record, while no other suspected one is in hand.
+    /// A suspected record, with no other suspected record in flight.
     Apart,
-    /// A suspected record, while no other batch is in hand.
+    /// A suspected record, with no other batch in flight.
     Exclusively,
 }
 
-/// Records that a worker works on.
+/// Records that a worker processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlightBatch {
     /// Their partition.
     pub partition: Partition,
-    /// Position of the first one.
+    /// Position after the last one.
     pub first: Offset,
     /// Position behind the last one.
     pub next: Offset,
-    /// What else may have been in hand.
+    /// How it was isolated from other work.
     pub isolation: BatchIsolation,
 }
 
@@ -67,18 +68,18 @@ impl InFlightBatch {
     }
 }
 
-/// Something of a tenant's that is compiled or started, as a rule chain or a calculated field.
+/// An item of a tenant that is compiled or started, such as a rule chain or a calculated field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadInHand {
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: TenantId,
     /// Its id.
     pub id: Uuid,
-    /// Its version: once it is saved, it is something else.
+    /// Its version: after a save, it counts as another item.
     pub version: i64,
 }
 
-/// What was in hand at one place.
+/// The work in flight in one note slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InFlightWork {
     /// Records.
@@ -114,29 +115,30 @@ impl InFlightWork {
 
 /// See the module.
 pub struct InFlightTracker {
-    /// `None` where nothing is noted.
+    /// `None` if nothing is noted.
     notes: Option<Arc<dyn InFlightNotes>>,
     suspects: Mutex<CrashSuspects>,
     has_records: AtomicBool,
     has_loads: AtomicBool,
     has_kept: AtomicBool,
-    /// Whether something that was kept and is suspected has waited for its turn lately.
+    /// Whether a suspected kept item has recently waited for its turn.
     has_kept_waiting: AtomicBool,
     has_ended: AtomicBool,
     slots: Mutex<NoteSlots>,
-    /// Held in common by whoever has a batch in hand while something is suspected, and alone by who must be alone.
+    /// Held shared by each batch in flight while something is suspected, and exclusively by a record that must run
+    /// alone.
     gate: Arc<RwLock<()>>,
-    /// Whose suspected record it is.
+    /// Held by the suspected record in flight.
     suspect_lock: Arc<Turn<()>>,
-    /// Whose suspected load it is.
+    /// Held by the suspected load in flight.
     load_lock: Arc<Turn<()>>,
-    /// Whose suspected message that was kept it is.
+    /// Held by the suspected kept item in flight.
     kept_lock: Arc<Turn<()>>,
-    /// Where others are let in again in time, whatever the thread of the one that is alone does.
+    /// Runs the timers that end exclusive turns, even if the thread that holds the turn is stuck.
     runtime: Option<Handle>,
 }
 
-/// Places for notes, reused.
+/// The note slots, which are reused.
 #[derive(Default)]
 struct NoteSlots {
     free: Vec<usize>,
@@ -144,13 +146,14 @@ struct NoteSlots {
 }
 
 impl InFlightTracker {
-    /// Nothing is noted and nothing suspected.
+    /// Creates a tracker that notes nothing and suspects nothing.
     pub fn nowhere() -> Arc<Self> {
         Self::of(None, CrashSuspects::default(), None)
     }
 
-    /// Suspects what the process before had in hand when it died, and begins the notes of this one. Where they cannot be
-    /// written, as on a full disk, it does without them. To be called on the runtime that lives as long as the program.
+    /// Suspects the work that was in flight when the previous process died, and begins the notes of this process. If
+    /// notes cannot be written, for example on a full disk, the tracker works without them. Call on the runtime that
+    /// lives as long as the program.
     pub fn start(notes: Arc<dyn InFlightNotes>) -> Arc<Self> {
         let mut left = notes.previous_run();
         if !left.in_flight.is_empty() {
@@ -192,7 +195,7 @@ impl InFlightTracker {
         })
     }
 
-    /// A place for the notes of one worker. It is empty once that has dropped it, unless by a panic.
+    /// Reserves a note slot for one worker. The slot is freed when the worker drops it, except during a panic.
     pub(crate) fn slot(self: &Arc<Self>) -> NoteSlot {
         let mut slots = self.slots.lock();
         let index = slots.free.pop().unwrap_or_else(|| {
@@ -206,7 +209,7 @@ impl InFlightTracker {
         }
     }
 
-    /// The program stops as it was told to: what is still in hand then is not what it dies of.
+    /// Records an orderly stop: work still in flight at this point is not the cause of a crash.
     pub(crate) fn end(&self) {
         let Some(notes) = &self.notes else { return };
         let slots = self.slots.lock();
@@ -218,7 +221,7 @@ impl InFlightTracker {
         }
     }
 
-    /// Whether any record is suspected: if none is, none will be.
+    /// Returns whether any record is suspected. If none is, none will become so.
     pub(crate) fn suspects_records(&self) -> bool {
         self.has_records.load(Ordering::Acquire)
     }
@@ -257,7 +260,7 @@ impl InFlightTracker {
         let alone = tokio::time::timeout(EXCLUSIVE_TIMEOUT, self.gate.clone().write_owned()).await;
         let (taken, gate) = match alone {
             Ok(gate) => (BatchIsolation::Exclusively, self.hold(gate)),
-            // Something takes longer than others can be made to wait.
+            // Some batch takes longer than other work can be made to wait.
             Err(_) => {
                 let gate = self.gate.clone().read_owned().await;
                 (BatchIsolation::Apart, GateGuard::Shared(gate))
@@ -270,7 +273,7 @@ impl InFlightTracker {
         }
     }
 
-    /// Keeps others out until the turn ends, but not for ever.
+    /// Keeps others out until the turn ends, for at most [`EXCLUSIVE_TIMEOUT`].
     fn hold(&self, gate: OwnedRwLockWriteGuard<()>) -> GateGuard {
         match self.lend(gate, EXCLUSIVE_TIMEOUT) {
             LentGuard::Back(gate) => GateGuard::Alone(gate),
@@ -278,7 +281,7 @@ impl InFlightTracker {
         }
     }
 
-    /// Holds something for at most a time, or until the sender that it returns is dropped.
+    /// Holds a value until the returned sender is dropped, or until `patience` has passed.
     fn lend<T: Send + 'static>(&self, held: T, patience: Duration) -> LentGuard<T> {
         let Some(runtime) = &self.runtime else {
             return LentGuard::Back(held);
@@ -291,7 +294,7 @@ impl InFlightTracker {
         LentGuard::Until(end)
     }
 
-    /// Everything of a partition before a position is stored durably.
+    /// Clears the suspects of a partition before a position: everything before it is stored durably.
     pub(crate) fn clear_before(&self, partition: Partition, position: Offset) {
         if !self.suspects_records() {
             return;
@@ -301,7 +304,7 @@ impl InFlightTracker {
             let was_feared = suspects.clear_before(partition, position);
             (was_feared, !suspects.has_records())
         };
-        // Most that was suspected is forgotten by the next start anyway, which finds it stored.
+        // The next start finds most suspects stored and forgets them anyway, so they need no save.
         if was_feared || is_over {
             self.save();
         }
@@ -311,7 +314,7 @@ impl InFlightTracker {
         }
     }
 
-    /// A partition ends here, and what comes is new.
+    /// Clears the suspects from `end` on: the partition ends there, and what follows is new.
     pub(crate) fn truncate_at(&self, partition: Partition, end: Offset) {
         if !self.suspects_records() {
             return;
@@ -329,10 +332,11 @@ impl InFlightTracker {
         }
     }
 
-    /// Notes that something is loaded until what this returns is dropped. What is suspected is loaded one after the other.
+    /// Notes that an item is being loaded, until the returned note is dropped. Suspected items are loaded one at a
+    /// time.
     ///
     /// # Errors
-    /// The process died too often of it: why, for those who can change that.
+    /// The process died too often while loading it; the text explains this to those who can change the item.
     pub async fn begin_load(self: &Arc<Self>, load: LoadInHand) -> Result<LoadNote, Box<str>> {
         let turn = match self.deaths_of(load) {
             Some(deaths) if !deaths.is_proof() => Some(self.load_lock.clone().lock_owned().await),
@@ -343,10 +347,10 @@ impl InFlightTracker {
         Ok(note)
     }
 
-    /// The same without waiting for others.
+    /// Like [`Self::begin_load`], without waiting for other loads.
     ///
     /// # Errors
-    /// The same.
+    /// See [`Self::begin_load`].
     pub fn begin_load_now(self: &Arc<Self>, load: LoadInHand) -> Result<LoadNote, Box<str>> {
         let deaths = self.deaths_of(load);
         if let Some(deaths) = deaths.filter(|deaths| deaths.is_proof()) {
@@ -364,7 +368,7 @@ impl InFlightTracker {
         })
     }
 
-    /// Notes that something is started that was loaded already.
+    /// Notes the start of an item that is already loaded.
     pub fn note_start(self: &Arc<Self>, load: LoadInHand) -> LoadNote {
         let mut slot = self.slot();
         slot.note(Some(InFlightWork::Load(load)));
@@ -383,7 +387,7 @@ impl InFlightTracker {
         self.suspects.lock().deaths_of(load)
     }
 
-    /// Suspects something no longer.
+    /// Ends the suspicion of an item.
     pub(crate) fn acquit(&self, load: LoadInHand) {
         let acquitted = {
             let mut suspects = self.suspects.lock();
@@ -400,7 +404,7 @@ impl InFlightTracker {
         self.after(SUSPICION_TIME, move |in_hand| in_hand.acquit(load));
     }
 
-    /// Does something once the process has lived for some time.
+    /// Runs `act` after the process has lived for `time`.
     fn after(self: &Arc<Self>, time: Duration, act: impl FnOnce(&Arc<Self>) + Send + 'static) {
         let in_hand = Arc::downgrade(self);
         if let Some(runtime) = &self.runtime {
@@ -420,7 +424,7 @@ impl fmt::Debug for InFlightTracker {
     }
 }
 
-/// The turn of a batch; it ends when this is dropped.
+/// The turn of a batch; ends when dropped.
 pub(crate) struct BatchPermit {
     pub(crate) isolation: BatchIsolation,
     _suspect: Option<OwnedMutexGuard<()>>,
@@ -437,11 +441,11 @@ impl BatchPermit {
     }
 }
 
-/// Something that is held for a while.
+/// A value that is held for a limited time.
 enum LentGuard<T> {
-    /// Until this is dropped, or the time is up.
+    /// Held until this is dropped, or the time is up.
     Until(oneshot::Sender<()>),
-    /// Nobody could hold it.
+    /// Handed back: there is no runtime to hold it.
     Back(T),
 }
 
@@ -452,7 +456,7 @@ enum GateGuard {
     Lent(oneshot::Sender<()>),
 }
 
-/// A place for notes.
+/// A slot for the note of one worker.
 pub(crate) struct NoteSlot {
     tracker: Arc<InFlightTracker>,
     index: usize,
@@ -460,7 +464,7 @@ pub(crate) struct NoteSlot {
 }
 
 impl NoteSlot {
-    /// Notes what is in hand from now on. A note that cannot be written is missed at most by who looks for a culprit.
+    /// Notes the work in flight from now on. If the write fails, only the search for the cause of a crash suffers.
     pub(crate) fn note(&mut self, hand: Option<InFlightWork>) {
         self.is_noted = hand.is_some();
         let Some(notes) = &self.tracker.notes else { return };
@@ -478,7 +482,7 @@ impl NoteSlot {
 impl Drop for NoteSlot {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The next start shall know what it was. The place is not given to anybody else.
+            // The next start must see this work, so the slot is not reused.
             return;
         }
         if self.is_noted {
@@ -488,7 +492,7 @@ impl Drop for NoteSlot {
     }
 }
 
-/// Something is being loaded; noted until this is dropped.
+/// Notes an item that is being loaded, until dropped.
 pub struct LoadNote {
     load: LoadInHand,
     is_suspected: bool,
@@ -497,7 +501,7 @@ pub struct LoadNote {
 }
 
 impl LoadNote {
-    /// It was loaded. If nobody dies of what it does first, it is suspected no longer.
+    /// Marks the item as loaded. If the process survives its first actions, the suspicion ends.
     pub fn finish(self) {
         if self.is_suspected {
             self.slot.tracker.acquit_later(self.load);

@@ -1,4 +1,4 @@
-//! The path of a device message between its transport and the stores.
+//! The path of a device message from its transport to the stores.
 //!
 //! ```text
 //! transport ── QueueProducer::append ──► journal ──► worker ── StoreEffects ──► IngestStore
@@ -6,19 +6,21 @@
 //!                    durable                            ▼
 //! ```
 //!
-//! Transports append records and acknowledge when the journal says they are durable. Workers, one thread each, read the
-//! partitions they are assigned in batches, turn the records into effects and store them. Positions are committed to the
-//! journal after the store has made effects and position durable together, so a crash replays what was not, and the
-//! store makes replaying harmless.
+//! Transports append records and acknowledge them once the journal reports them durable. Workers, one thread each, read
+//! batches from their partitions, turn the records into effects and store them. A position is committed to the journal
+//! after the store has made the effects and the position durable together. A crash therefore replays only the records
+//! that were not stored, and the store makes replays harmless.
 //!
 //! # When something fails
-//! - The store cannot serve: the batch is tried again until it can; the journal holds what comes meanwhile.
-//! - The store refuses a record for good: it is given up, logged and counted, and the others are stored.
-//! - A partition cannot be read, or another version of the program wrote a record that this one does not understand: the
-//!   partition stands still and is tried again, ever more seldom; the others go on.
-//! - The journal has lost what is stored already: the store is set back before the journal gives the positions out again.
-//! - The process dies of a record: what was in hand then is taken record by record after the next start, and what the
-//!   process has died of twice is set aside (`crate::in_flight`).
+//! - The store is unavailable: the worker retries the batch until it succeeds; the journal buffers new records
+//!   meanwhile.
+//! - The store refuses a record permanently: the record is given up, logged and counted; the others are stored.
+//! - A partition cannot be read, or it holds a record of another program version that this one does not understand: the
+//!   partition stops and is retried at growing intervals; the others continue.
+//! - The journal has lost records that are already stored: the store is rewound before the journal reuses the
+//!   positions.
+//! - A record crashes the process: after the next start, the records that were in flight are processed one by one, and
+//!   a record that has crashed the process twice is set aside (`crate::in_flight`).
 
 mod batch;
 mod crash_recovery;
@@ -46,18 +48,18 @@ pub use self::service::{
 };
 use crate::options::{ByteSize, HumanDuration};
 
-/// Settings of the way from the journal to the stores.
+/// Settings of the path from the journal to the stores.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
     /// Partitions of the `Main` queue. Fixed when the data directory is created.
     pub partitions: u16,
-    /// Threads that move records from the journal to the stores. They divide the partitions among them.
+    /// Threads that move records from the journal to the stores. The partitions are divided among them.
     pub workers: u16,
-    /// How much is read from the journal, and stored, at a time.
+    /// Bytes read from the journal, and stored, at a time.
     pub batch: ByteSize,
-    /// How often what was stored is made durable, latest values, attributes and the position in the journal included, and
-    /// forgotten in the journal. After a crash about this much is replayed.
+    /// How often stored data is made durable, including latest values, attributes and the journal position, so that the
+    /// journal can delete the records. A crash replays about this much.
     pub checkpoint_interval: HumanDuration,
 }
 

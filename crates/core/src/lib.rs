@@ -1,5 +1,5 @@
-//! The middle of Fieldline: the ports that transports, journal, stores and API meet in, and the path of a message
-//! between them. Knows no database, no socket and no file format.
+//! The core of Fieldline: the ports between transports, journal, stores and API, and the path of a message between
+//! them. It knows no database, no socket and no file format.
 
 pub mod address_guard;
 pub mod any_entity;

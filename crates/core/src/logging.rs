@@ -1,11 +1,11 @@
-//! Logging that one bad device cannot flood.
+//! Rate-limited logging, so that one bad device cannot flood the log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 
-/// Lets a few events a second through and counts the rest.
+/// Lets a few events per second through and counts the rest.
 ///
 /// ```
 /// # use fieldline_core::logging::LogGate;
@@ -22,7 +22,7 @@ pub struct LogGate {
 }
 
 impl LogGate {
-    /// A gate that lets `per_second` events through each second.
+    /// Creates a gate that lets `per_second` events through each second.
     pub const fn new(per_second: u32) -> Self {
         Self {
             per_second,
@@ -31,7 +31,7 @@ impl LogGate {
         }
     }
 
-    /// Whether to log this event: `Some` of how many were kept back since the last one that was logged.
+    /// Decides whether to log this event: `Some` with the number suppressed since the last logged event, or `None`.
     pub fn open(&self) -> Option<u64> {
         let now = Instant::now();
         let mut window = self.window.lock();

@@ -1,9 +1,10 @@
-//! Memory that strangers share: a pool has so many bytes, each tenant may hold a part of them, and whoever holds some
-//! gives it back by dropping it.
+//! Memory pools shared by tenants: a pool has a fixed number of bytes, each tenant may hold a share, and dropping a
+//! share returns its bytes.
 //!
-//! The part is not fixed. A quarter of the pool is kept for tenants that hold little, a 64th of it at most. Of the rest a
-//! tenant gets more only while no less than it then holds is left free: one that is alone may hold three eighths of the
-//! pool, two that press a quarter each. So a few tenants that never give anything back leave room for others all the same.
+//! A tenant's limit is not fixed. A quarter of the pool is reserved for tenants that hold at most a 64th of it. A
+//! larger tenant gets more only while the rest left free is no smaller than its own holding: one alone may hold three
+//! eighths of the pool, two that compete a quarter each. So even a few tenants that never give anything back leave room
+//! for others.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,11 +19,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::options::ByteSize;
 
-/// Bytes of a pool that are held.
+/// Bytes of a pool in use.
 const HELD: &str = "fieldline_memory_pool_held_bytes";
-/// Bytes that a pool has.
+/// Size of a pool in bytes.
 const TOTAL: &str = "fieldline_memory_pool_bytes";
-/// What was refused, by pool, and whether by the tenant's part or by the whole.
+/// Refused requests, by pool and by the exhausted limit (the tenant's or the pool's).
 const REFUSED: &str = "fieldline_memory_pool_refusals_total";
 
 /// Describes the metrics of pools.
@@ -35,28 +36,28 @@ pub fn describe_metrics() {
     );
 }
 
-/// The part of a pool that is kept for tenants that hold little, as a divisor.
+/// The fraction of a pool reserved for tenants with small holdings, as a divisor.
 const RESERVE_DIVISOR: usize = 4;
-/// What is little, as a divisor.
+/// The largest small holding, as a divisor of the pool's size.
 const SMALL_SHARE_DIVISOR: usize = 64;
 
-/// Whose memory is used up.
+/// The limit that a request exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExhaustedLimit {
-    /// The tenant's part: others may still get some.
+    /// The tenant's share: other tenants may still get memory.
     Part,
-    /// The pool's: others hold it.
+    /// The pool: other tenants hold the memory.
     Pool,
 }
 
-/// No memory was to be had.
+/// A refused request for memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryRefusal {
     /// The setting that sizes the pool.
     pub pool: &'static str,
-    /// Whose memory is used up.
+    /// The exceeded limit.
     pub exhausted: ExhaustedLimit,
-    /// Bytes that the pool has.
+    /// Size of the pool in bytes.
     pub total: usize,
 }
 
@@ -103,7 +104,7 @@ impl fmt::Debug for MemoryPool {
 }
 
 impl MemoryPool {
-    /// A pool of so many bytes. The name is that of its setting.
+    /// Creates a pool of `total` bytes. The name is that of its setting.
     pub fn new(name: &'static str, total: ByteSize) -> Arc<Self> {
         let total = total.as_usize();
         gauge!(TOTAL, "pool" => name).set(total as f64);
@@ -118,7 +119,7 @@ impl MemoryPool {
         })
     }
 
-    /// A share of a tenant that holds nothing yet.
+    /// Creates an empty share for a tenant.
     pub fn share(self: &Arc<Self>, tenant: TenantId) -> MemoryShare {
         MemoryShare {
             pool: Arc::clone(self),
@@ -127,20 +128,20 @@ impl MemoryPool {
         }
     }
 
-    /// A share of so many bytes.
+    /// Creates a share of `bytes`.
     ///
     /// # Errors
-    /// They are not to be had.
+    /// The memory is not available.
     pub fn take(self: &Arc<Self>, tenant: TenantId, bytes: usize) -> Result<MemoryShare, MemoryRefusal> {
         let mut share = self.share(tenant);
         share.resize(bytes)?;
         Ok(share)
     }
 
-    /// The same by who asks again, or does without: it is not counted as refused.
+    /// Like [`Self::take`], for callers that retry or manage without: a refusal is not counted.
     ///
     /// # Errors
-    /// They are not to be had.
+    /// The memory is not available.
     pub(crate) fn try_take(
         self: &Arc<Self>,
         tenant: TenantId,
@@ -154,10 +155,10 @@ impl MemoryPool {
         Ok(share)
     }
 
-    /// The same, waiting for what others give back.
+    /// Like [`Self::take`], but waits for memory that others release. Requests of one tenant are served in order.
     ///
     /// # Errors
-    /// They are not to be had for so long.
+    /// The memory did not become available within `patience`.
     pub async fn take_within(
         self: &Arc<Self>,
         tenant: TenantId,
@@ -168,7 +169,7 @@ impl MemoryPool {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
-            // What is given back between the two is heard of.
+            // Releases between the attempt and the wait must not be missed.
             freed.as_mut().enable();
             let refused = match self.try_take(tenant, bytes) {
                 Ok(share) => return Ok(share),
@@ -186,7 +187,7 @@ impl MemoryPool {
         self.held.lock().all
     }
 
-    /// Whether a tenant may hold so much where so much is left free then.
+    /// Returns whether a tenant may hold `of_tenant` bytes if that leaves `free` bytes.
     const fn is_fair(&self, of_tenant: usize, free: usize) -> bool {
         of_tenant <= self.total / SMALL_SHARE_DIVISOR
             || of_tenant.saturating_add(self.total / RESERVE_DIVISOR) <= free
@@ -218,7 +219,7 @@ impl MemoryPool {
         let pressing = held.by_tenant.len();
         drop(held);
         let shared = self.total - self.total / RESERVE_DIVISOR;
-        // More than it may ever hold, or than its part where all that hold something have the same.
+        // More than a tenant may ever hold, or more than an equal split among the present holders.
         let is_own = of_tenant > shared / 2 || (before > 0 && of_tenant > shared / (pressing + 1));
         let exhausted = match is_own {
             true => ExhaustedLimit::Part,
@@ -255,20 +256,20 @@ pub struct MemoryShare {
 }
 
 impl MemoryShare {
-    /// Bytes that it holds.
+    /// Bytes held.
     pub const fn held(&self) -> usize {
         self.held
     }
 
-    /// Whose it is.
+    /// The tenant that holds the share.
     pub const fn tenant(&self) -> TenantId {
         self.tenant
     }
 
-    /// Holds exactly so many bytes.
+    /// Sets the size of the share to `bytes`.
     ///
     /// # Errors
-    /// There are not so many more. The share stays as it was.
+    /// The additional memory is not available. The share stays as it was.
     pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryRefusal> {
         if bytes > self.held {
             self.pool.grow(self.tenant, bytes - self.held)?;
@@ -279,7 +280,7 @@ impl MemoryShare {
         Ok(())
     }
 
-    /// Holds so many bytes more.
+    /// Grows the share by `more` bytes.
     ///
     /// # Errors
     /// See [`Self::resize`].
@@ -287,7 +288,7 @@ impl MemoryShare {
         self.resize(self.held.saturating_add(more))
     }
 
-    /// Holds no more than so many bytes.
+    /// Shrinks the share to at most `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         if let Some(less) = self.held.checked_sub(bytes).filter(|less| *less > 0) {
             self.pool.shrink(self.tenant, less);
@@ -320,9 +321,9 @@ mod tests {
         let refused = share.grow(1).unwrap_err();
         assert_eq!((refused.exhausted, refused.pool), (ExhaustedLimit::Part, NAME));
         assert_eq!((share.held(), pool.held()), (300, 300));
-        // The part is the tenant's, not the share's.
+        // The limit applies to the tenant, not to the share.
         assert_eq!(pool.take(tenant, 1).unwrap_err().exhausted, ExhaustedLimit::Part);
-        // What never fits is its own fault as well.
+        // A request that can never fit also counts as the tenant's own fault.
         assert_eq!(
             pool.take(TenantId::new(), 301).unwrap_err().exhausted,
             ExhaustedLimit::Part
@@ -334,7 +335,7 @@ mod tests {
         let pool = pool(1_000_000);
         let mut hogs: Vec<MemoryShare> = Vec::new();
         for count in 0..20 {
-            // Those who have come before get no more, the next one gets what is little in any case.
+            // The existing tenants get no more, but a newcomer always gets a small holding.
             let newcomer = pool.take(TenantId::new(), 1_000_000 / SMALL_SHARE_DIVISOR);
             assert!(newcomer.is_ok(), "{newcomer:?} beside {count}");
             hogs.extend(newcomer);

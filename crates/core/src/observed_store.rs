@@ -1,5 +1,6 @@
-//! Where stored values become visible: around the stores of series and attributes, everything that writes goes through
-//! here, and whoever listens is told once readers see it. Nobody listening costs a load and a compare a batch.
+//! Notifies listeners of stored values: all writes to series and attributes pass through this wrapper of the stores,
+//! and each listener is told once readers see the value. Without an active listener, this costs a load and a compare
+//! per batch.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::ports::{
     TimeSeriesStore, ValueChange, ValueListener, ValueRemoval, ValueRemovalScope, ValueSource, ValueTransfer,
 };
 
-/// The stores of values with those who listen to their changes.
+/// The stores of values, with the listeners to their changes.
 pub struct ObservedStore {
     series: Arc<dyn TimeSeriesStore>,
     attributes: Arc<dyn AttributeStore>,
@@ -80,7 +81,7 @@ impl ObservedStore {
     }
 }
 
-/// A change, and who is told.
+/// A change, and the listeners it concerns.
 #[derive(Clone, Copy)]
 struct ObservedChange<'a> {
     change: ValueChange<'a>,
@@ -101,13 +102,13 @@ fn told_points<'a>(row: &'a TelemetryRow<'a>) -> ObservedChange<'a> {
     }
 }
 
-/// Everywhere that a subject has values.
+/// All places where a subject has values.
 fn sources() -> impl Iterator<Item = ValueSource> + Clone {
     let attributes = AttributeScope::ALL.map(ValueSource::Attribute);
     std::iter::once(ValueSource::Latest).chain(attributes)
 }
 
-/// What everybody is told.
+/// A change that concerns every listener.
 fn full_change(change: ValueChange<'_>) -> ObservedChange<'_> {
     ObservedChange {
         change,
@@ -189,7 +190,7 @@ impl TimeSeriesStore for ObservedStore {
 
     async fn delete(&self, subject: EntityKey, keys: &[String], what: SeriesDeletion) -> StoreResult<()> {
         let deleted = self.series.delete(subject, keys, what).await;
-        // Some of it may be deleted where it failed.
+        // A failed deletion may have deleted a part.
         let gone = full_change(ValueChange::SeriesDeleted(subject, keys));
         self.notify(std::iter::once(gone));
         deleted
@@ -200,7 +201,7 @@ impl TimeSeriesStore for ObservedStore {
 impl ValueTransfer for ObservedStore {
     async fn transfer(&self, from: EntityKey, to: EntityKey) -> StoreResult<bool> {
         let handed = self.transfer.transfer(from, to).await;
-        // Some of it may be handed over where it failed.
+        // A failed transfer may have moved a part.
         if !matches!(handed, Ok(false)) {
             for source in sources() {
                 let changes = [
@@ -216,10 +217,10 @@ impl ValueTransfer for ObservedStore {
 
 #[async_trait]
 impl ValueRemoval for ObservedStore {
-    /// Of a tenant that is gone nobody listens to anything.
+    /// Notifies per subject; nobody listens to the values of a deleted tenant.
     async fn remove(&self, gone: &[ValueRemovalScope], spared: &[EntityKey]) -> StoreResult<()> {
         let removed = self.removal.remove(gone, spared).await;
-        // Some of it may be removed where it failed.
+        // A failed removal may have removed a part.
         let subjects = gone.iter().filter_map(|gone| match gone {
             ValueRemovalScope::Subject(subject) => Some(*subject),
             ValueRemovalScope::Tenant(_) => None,

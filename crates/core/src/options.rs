@@ -1,7 +1,7 @@
-//! Types of settings: sizes and durations that are written as people write them.
+//! Types of settings: sizes and durations in human-readable form.
 //!
-//! Each crate owns a plain `Options` struct with `#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]`; the
-//! docs of its fields are the reference manual, through the JSON schema.
+//! Each crate owns a plain `Options` struct with `#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]`;
+//! the field docs become the reference manual through the JSON schema.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,17 +19,17 @@ impl ByteSize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 
-    /// So many KiB.
+    /// Creates a size of `count` KiB.
     pub const fn kib(count: u64) -> Self {
         Self(count << 10)
     }
 
-    /// So many MiB.
+    /// Creates a size of `count` MiB.
     pub const fn mib(count: u64) -> Self {
         Self(count << 20)
     }
 
-    /// So many GiB.
+    /// Creates a size of `count` GiB.
     pub const fn gib(count: u64) -> Self {
         Self(count << 30)
     }
@@ -72,12 +72,12 @@ impl fmt::Display for ByteSize {
 pub struct HumanDuration(pub Duration);
 
 impl HumanDuration {
-    /// So many milliseconds.
+    /// Creates a duration of `count` milliseconds.
     pub const fn millis(count: u64) -> Self {
         Self(Duration::from_millis(count))
     }
 
-    /// So many seconds.
+    /// Creates a duration of `count` seconds.
     pub const fn secs(count: u64) -> Self {
         Self(Duration::from_secs(count))
     }

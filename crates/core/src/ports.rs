@@ -1,4 +1,4 @@
-//! The ports: what a journal and a store promise, whoever implements them.
+//! The ports: the contracts that every journal and store implements.
 
 mod alarms;
 mod api_keys;

@@ -1,5 +1,5 @@
 //! The entities that carry the statistics of queues. They are not stored: a tenant has one for each queue that its
-//! messages go through, and its id follows from tenant, queue and server.
+//! messages use, and the id is derived from tenant, queue and server.
 
 use fieldline_model::entity::QueueStats;
 use fieldline_model::{QueueStatsId, TenantId, fnv};
@@ -7,17 +7,17 @@ use uuid::Uuid;
 
 use crate::ports::{EntityStores, StoreResult};
 
-/// Name of this server, in keys and metadata.
+/// Name of this server in keys and metadata.
 pub const SERVICE_ID: &str = "fieldline";
 
-/// Id of the entity that carries the statistics of a tenant in a queue on a server: always the same.
+/// Derives the id of the entity that carries the statistics of a tenant in a queue on a server: always the same.
 pub fn stats_id(tenant: TenantId, queue: &str, service: &str) -> QueueStatsId {
     let named = queue.bytes().chain([0]).chain(service.bytes());
     let hash = fnv::hash_128(tenant.0.into_bytes().into_iter().chain(named));
     QueueStatsId(uuid::Builder::from_custom_bytes(Uuid::from_u128(hash).into_bytes()).into_uuid())
 }
 
-/// The statistics of a tenant, by names of queues. The system sends no messages, and has none.
+/// Returns the statistics of a tenant, one per queue. The system tenant sends no messages and has none.
 ///
 /// # Errors
 /// The store failed.
@@ -37,7 +37,7 @@ pub async fn of_tenant(stores: &EntityStores, tenant: TenantId) -> StoreResult<V
     Ok(stats.collect())
 }
 
-/// The statistics of that id, if the tenant has them.
+/// Returns the statistics with this id, if the tenant has them.
 ///
 /// # Errors
 /// The store failed.

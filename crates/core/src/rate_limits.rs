@@ -1,6 +1,7 @@
-//! Rate limits as tenant profiles write them: `100:1,1000:60` allows 100 in a second and 1000 in a minute.
+//! Rate limits in the syntax of tenant profiles: `100:1,1000:60` allows 100 per second and 1000 per minute.
 //!
-//! Each pair is a bucket that is full at first and fills up evenly; something passes if every bucket holds enough for it.
+//! Each pair is a token bucket that starts full and refills evenly; a request passes if every bucket holds enough
+//! tokens.
 
 use std::fmt;
 
@@ -8,10 +9,10 @@ use parking_lot::Mutex;
 
 use crate::clock::SharedClock;
 
-/// Buckets of one limit at most.
+/// Most buckets of one limit.
 const MAX_BUCKETS: usize = 16;
 
-/// A limit as it is written.
+/// A parsed limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit(Vec<BucketRate>);
 
@@ -21,16 +22,16 @@ struct BucketRate {
     period_ms: u64,
 }
 
-/// Why a text is no limit.
+/// The text is not a valid limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate limit is written as `number:seconds`, several of them separated by commas")]
 pub struct RateParseError;
 
 impl RateLimit {
-    /// Reads a limit; an empty text is none.
+    /// Parses a limit; an empty text means no limit.
     ///
     /// # Errors
-    /// It is not written as a limit.
+    /// The text is not a valid limit.
     pub fn parse(text: &str) -> Result<Option<Self>, RateParseError> {
         if text.trim().is_empty() {
             return Ok(None);
@@ -43,7 +44,7 @@ impl RateLimit {
     }
 }
 
-/// As it is written.
+/// In the syntax of tenant profiles.
 impl fmt::Display for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, bandwidth) in self.0.iter().enumerate() {
@@ -64,14 +65,14 @@ impl BucketRate {
     }
 }
 
-/// What is left of a limit.
+/// The tokens left of a limit.
 pub struct RateLimiter {
     limit: RateLimit,
     clock: SharedClock,
     buckets: Mutex<Vec<TokenBucket>>,
 }
 
-/// Left over, in parts of one that the period is divided into, so that nothing is rounded away.
+/// The tokens left, each divided into as many parts as the period has milliseconds, so that nothing is rounded away.
 #[derive(Clone, Copy)]
 struct TokenBucket {
     parts: u128,
@@ -79,7 +80,7 @@ struct TokenBucket {
 }
 
 impl RateLimiter {
-    /// Full buckets.
+    /// Creates a limiter with full buckets.
     pub fn new(limit: RateLimit, clock: SharedClock) -> Self {
         let now = clock.now_ms();
         let full = |bandwidth: &BucketRate| TokenBucket {
@@ -94,18 +95,18 @@ impl RateLimiter {
         }
     }
 
-    /// The limit that it keeps.
+    /// The limit that it enforces.
     pub const fn limit(&self) -> &RateLimit {
         &self.limit
     }
 
-    /// Takes so many, or none where not all of them are left.
+    /// Takes `count` tokens from every bucket, or none if any bucket holds fewer.
     pub fn try_take(&self, count: u64) -> bool {
         let now = self.clock.now_ms();
         let mut buckets = self.buckets.lock();
         let pairs = || self.limit.0.iter();
         for (bandwidth, bucket) in pairs().zip(buckets.iter_mut()) {
-            // Where the clock was set back, filling up goes on from there.
+            // If the clock was set back, refilling continues from the new time.
             let passed = now.saturating_sub(bucket.at_ms).max(0).unsigned_abs();
             let filled = u128::from(passed) * u128::from(bandwidth.capacity);
             bucket.parts = bucket.parts.saturating_add(filled).min(bandwidth.full());
@@ -136,7 +137,7 @@ impl fmt::Debug for RateLimiter {
     }
 }
 
-/// Limits of messages, of messages with values, and of these values; what a message has to pass.
+/// Rate limits of messages: of messages without values, of messages with values, and of the values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MessageRates {
     /// Messages without values.
@@ -148,7 +149,7 @@ pub struct MessageRates {
 }
 
 impl MessageRates {
-    /// Reads the three; what is not written as a limit is none, as profiles that were stored before may hold anything.
+    /// Parses the three limits. An invalid text means no limit, because profiles stored earlier may hold anything.
     pub fn parse(texts: [Option<&str>; 3]) -> Self {
         let [messages, telemetry_messages, telemetry_points] =
             texts.map(|text| RateLimit::parse(text.unwrap_or_default()).unwrap_or_default());
@@ -159,13 +160,13 @@ impl MessageRates {
         }
     }
 
-    /// Whether nothing is limited.
+    /// Returns whether nothing is limited.
     pub const fn is_none(&self) -> bool {
         self.messages.is_none() && self.telemetry_messages.is_none() && self.telemetry_points.is_none()
     }
 }
 
-/// What is left of the limits of messages.
+/// The tokens left of the limits of messages.
 #[derive(Debug)]
 pub struct MessageLimiter {
     rates: MessageRates,
@@ -175,7 +176,7 @@ pub struct MessageLimiter {
 }
 
 impl MessageLimiter {
-    /// Full buckets.
+    /// Creates a limiter with full buckets.
     pub fn new(rates: &MessageRates, clock: &SharedClock) -> Self {
         let limiter =
             |limit: &Option<RateLimit>| limit.clone().map(|limit| RateLimiter::new(limit, clock.clone()));
@@ -187,15 +188,15 @@ impl MessageLimiter {
         }
     }
 
-    /// The limits that it keeps.
+    /// The limits that it enforces.
     pub const fn rates(&self) -> &MessageRates {
         &self.rates
     }
 
-    /// Lets a message with so many values pass, which counts it.
+    /// Counts a message with `points` values.
     ///
     /// # Errors
-    /// It goes beyond a limit.
+    /// The message exceeds a limit.
     pub fn acquire(&self, points: u32) -> Result<(), RateLimitViolation> {
         let take = |limiter: &Option<RateLimiter>, of: &'static str, count: u32| match limiter {
             Some(limiter) if !limiter.try_take(count.into()) => Err(RateLimitViolation {
@@ -213,13 +214,13 @@ impl MessageLimiter {
     }
 }
 
-/// Which limit a message goes beyond.
+/// The limit that a message exceeds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{of}, {limit}")]
 pub struct RateLimitViolation {
-    /// What is limited.
+    /// The limited quantity.
     pub of: &'static str,
-    /// How much of it is allowed.
+    /// The limit.
     pub limit: RateLimit,
 }
 
@@ -254,7 +255,7 @@ mod tests {
         assert!(limiter.try_take(1), "a tenth of a second brings one back");
         assert!(!limiter.try_take(1));
         hand.0.fetch_add(5_000, Ordering::Relaxed);
-        // A minute allows 15 and 1.275 that came back meanwhile, of which 11 are gone.
+        // The minute bucket had 15 tokens left and got 1.275 back, of which 11 are gone.
         assert!(
             !limiter.try_take(6),
             "the minute is full, and a refusal takes nothing"

@@ -1,4 +1,4 @@
-//! Records that are taken out of their queue and kept, until somebody has them replayed or deletes them.
+//! Records removed from their queue and kept until somebody replays or deletes them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -30,9 +30,10 @@ const REPLAYED: &str = "fieldline_set_aside_replayed_records_total";
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
-    /// How much is kept of one tenant; beyond it, its oldest records go. Each counts 512 bytes more than it has.
+    /// Quota of one tenant; beyond it, the tenant's oldest records are dropped. Each record counts 512 bytes more than
+    /// its size.
     pub tenant_bytes: ByteSize,
-    /// How much is kept of all tenants; beyond it, the oldest records of the tenant that has the most go.
+    /// Quota of all tenants; beyond it, the oldest records of the tenant that uses the most are dropped.
     pub total_bytes: ByteSize,
 }
 
@@ -45,7 +46,7 @@ impl Default for Options {
     }
 }
 
-/// Where a record was.
+/// The original position of a record.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordPosition<'a> {
     /// The stored name of its queue.
@@ -56,21 +57,21 @@ pub struct RecordPosition<'a> {
     pub offset: Offset,
 }
 
-/// Sets records aside, and puts them back.
+/// Sets records aside, and replays them.
 pub struct SetAsideService {
     store: Arc<dyn SetAsideStore>,
     queue: Arc<dyn RecordQueue>,
     clock: SharedClock,
     room: SetAsideQuota,
-    /// The database's driver wants its own runtime.
+    /// The database driver needs its own runtime.
     runtime: Handle,
-    /// Two who replay the same record at once would replay it twice.
+    /// Serializes replays: two concurrent ones of the same record would replay it twice.
     replaying: Mutex<()>,
     in_flight: OnceLock<Arc<InFlightTracker>>,
 }
 
 impl SetAsideService {
-    /// Keeps records in a store. To be called on the runtime of its driver.
+    /// Creates the service on a store. Call on the runtime of its driver.
     pub fn new(
         store: Arc<dyn SetAsideStore>,
         queue: Arc<dyn RecordQueue>,
@@ -106,14 +107,14 @@ impl SetAsideService {
         })
     }
 
-    /// Has what is replayed suspected no longer.
+    /// Connects the tracker: a replayed record is no longer suspected.
     pub fn acquit_in(&self, in_hand: &Arc<InFlightTracker>) {
-        // The first one stays: there is one in a program.
+        // Only the first call counts: a program has one tracker.
         let _ = self.in_flight.set(in_hand.clone());
     }
 
-    /// Keeps a record for a reason; durable when it returns, and once however often it is called for the same record. What
-    /// is no record, or of a tenant that does not exist, is given up.
+    /// Keeps a record for a reason. The record is durable when the call returns, and repeated calls for the same record
+    /// keep it once. Data that cannot be decoded, or that belongs to a tenant that does not exist, is given up.
     ///
     /// # Errors
     /// The store failed.
@@ -164,13 +165,13 @@ impl SetAsideService {
         }
     }
 
-    /// The store of what is kept.
+    /// The store of the kept records.
     pub fn store(&self) -> &Arc<dyn SetAsideStore> {
         &self.store
     }
 
-    /// Puts a record back into its queue, behind what is there, and keeps it no longer. Returns whether the tenant (any,
-    /// where none is given) had it. A crash in between leaves it in both places.
+    /// Appends a record to its queue again, and keeps it no longer. Returns whether the tenant (any tenant, if `None`)
+    /// had it. A crash in between leaves the record in both places.
     ///
     /// # Errors
     /// The queue or the store failed.
@@ -190,7 +191,7 @@ impl SetAsideService {
         Ok(true)
     }
 
-    /// A message of a slow lane is suspected by its id, which it keeps.
+    /// Ends the suspicion of a slow-lane message. It is suspected by its id, which it keeps.
     fn acquit(&self, record: &[u8]) {
         let Some(in_hand) = self.in_flight.get() else {
             return;
@@ -205,7 +206,7 @@ impl SetAsideService {
     }
 }
 
-/// The message that a record of a slow lane holds.
+/// The id of the message in a slow-lane record.
 fn diverted_id(record: JournalRecord<'_>) -> Option<Uuid> {
     let RecordBody::Diverted(body) = record.body else {
         return None;
@@ -214,14 +215,14 @@ fn diverted_id(record: JournalRecord<'_>) -> Option<Uuid> {
     Some(diverted.id)
 }
 
-/// The same for the same message: it may have come to its lane several times, where what it came from was done again after
+/// Derives an id from the message. The message may reach its lane several times, if its source is processed again after
 /// a crash.
 fn id_of_message(message: Uuid) -> SetAsideId {
     let id = fnv::hash_128(message.as_bytes().iter().copied());
     SetAsideId(uuid::Builder::from_custom_bytes(id.to_be_bytes()).into_uuid())
 }
 
-/// The same for the same record, and for nothing else.
+/// Derives an id that is unique to the record.
 fn id_of(place: RecordPosition<'_>, bytes: &[u8]) -> SetAsideId {
     let begin = fnv::hash(place.offset.0, place.queue.bytes());
     let of_place = begin ^ u64::from(place.partition.index).rotate_left(48);

@@ -1,5 +1,5 @@
-//! Turns of tenants: a few of each may go at the same time, those that wait come in the order in which they asked, and
-//! nobody waits for ever.
+//! A semaphore that is fair to tenants: it limits the concurrent operations of each, serves waiting ones in order, and
+//! bounds the wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use tokio::time::timeout;
 
 use crate::ports::{StoreError, StoreErrorKind, StoreResult};
 
-/// How many of one tenant may wait for their turn.
+/// Most waiting operations of one tenant.
 const MAX_WAITING: usize = 1024;
 
 /// See the module.
 #[derive(Debug)]
 pub struct TenantSemaphore {
     all: Arc<Semaphore>,
-    /// How many of one tenant go at the same time.
+    /// Concurrent operations of one tenant.
     part: usize,
     timeout: Duration,
     tenants: Mutex<FxHashMap<TenantId, Arc<Semaphore>>>,
 }
 
-/// A turn, until it is dropped.
+/// A permit; released when dropped.
 #[derive(Debug)]
 pub struct TenantPermit {
     own: Option<OwnedSemaphorePermit>,
@@ -35,7 +35,7 @@ pub struct TenantPermit {
 }
 
 impl TenantSemaphore {
-    /// So many at the same time, half of them for one tenant.
+    /// Creates a semaphore with `count` permits; one tenant gets at most half of them.
     pub fn new(count: usize, patience: Duration) -> Arc<Self> {
         Arc::new(Self {
             all: Arc::new(Semaphore::new(count.max(1))),
@@ -45,16 +45,16 @@ impl TenantSemaphore {
         })
     }
 
-    /// Waits for a turn.
+    /// Waits for a permit.
     ///
     /// # Errors
-    /// The tenant has too many waiting already, or it took too long.
+    /// Too many operations of the tenant wait already, or the wait took too long.
     pub async fn acquire(self: &Arc<Self>, tenant: TenantId) -> StoreResult<TenantPermit> {
         let semaphore = {
             let mut tenants = self.tenants.lock();
             let known = tenants.entry(tenant);
             let semaphore = known.or_insert_with(|| Arc::new(Semaphore::new(self.part)));
-            // Each that goes or waits holds it once, besides the table.
+            // Besides the table, each running or waiting operation holds one reference.
             if Arc::strong_count(semaphore) > self.part + MAX_WAITING {
                 return Err(busy());
             }

@@ -1,9 +1,9 @@
-//! How much of the platform a tenant uses, against what its profile allows.
+//! Usage of the platform by tenants, compared with the limits of their profiles.
 //!
-//! Counting is one relaxed addition to a counter that few threads share, asking is one relaxed load. [`TenantUsage::take_report`],
-//! called from time to time, gathers the counts: it returns the points to store on the tenant's usage entity, and the
-//! features whose state has changed. Counts are of the calendar month in UTC, where a point has the time at which its month
-//! begins; and of the hour, under the key with `Hourly` behind it.
+//! Counting is one relaxed addition to a counter shared by few threads, and a check is one relaxed load.
+//! [`TenantUsage::take_report`], called from time to time, gathers the counts: it returns the points to store on the
+//! tenant's usage entity, and the features whose state has changed. Counts cover the calendar month in UTC, with the
+//! start of the month as the time of the point, and the hour, under the key with the suffix `Hourly`.
 
 mod counter;
 mod entity;
@@ -32,12 +32,12 @@ const FEATURES: usize = ApiFeature::ALL.len();
 const SHARDS: usize = 8;
 const HOUR_MS: i64 = 3_600_000;
 
-/// Counters that few threads share; on cache lines of their own.
+/// Counters shared by few threads, on their own cache lines.
 #[repr(align(128))]
 #[derive(Default)]
 struct CounterShard([AtomicU64; KEYS]);
 
-/// What a tenant uses.
+/// The usage of one tenant.
 pub struct TenantUsage {
     shards: [CounterShard; SHARDS],
     /// The states of all features, two bits each.
@@ -45,13 +45,13 @@ pub struct TenantUsage {
     cycle: Mutex<UsageCycle>,
 }
 
-/// The counts of the month and hour that run.
+/// The counts of the current month and hour.
 struct UsageCycle {
     month: i64,
     hour: i64,
     totals: [u64; KEYS],
     hourly: [u64; KEYS],
-    /// Gauges that have been set since the last report.
+    /// Gauges set since the last report.
     gauges: [Option<u64>; KEYS],
     states: [UsageState; FEATURES],
     limits: UsageLimits,
@@ -73,29 +73,29 @@ pub struct UsagePoint {
 pub struct UsageChange {
     /// The feature.
     pub feature: ApiFeature,
-    /// What it is now.
+    /// The new state.
     pub state: UsageState,
-    /// What it is for: the most restricting of its counts.
+    /// The count that decides the state: the most restrictive one of the feature.
     pub key: UsageKey,
-    /// How much was used.
+    /// The amount used.
     pub value: u64,
-    /// How much may be; 0 for as much as one likes.
+    /// The limit; 0 for unlimited.
     pub limit: u64,
 }
 
-/// What is to be stored and told.
+/// The result of a report: points to store, and changes to announce.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct UsageReport {
     /// Points of the usage entity.
     pub points: Vec<UsagePoint>,
-    /// Features whose state has changed: to be stored with the entity, and to notify people about.
+    /// Features whose state has changed; to be stored with the entity and announced to people.
     pub changes: Vec<UsageChange>,
 }
 
-/// What is stored of a count, to go on from.
+/// The stored state of one count, from which counting continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredUsage {
-    /// Which count.
+    /// The count.
     pub key: UsageKey,
     /// Its newest point: the time of its month, and the count.
     pub month: Option<(i64, u64)>,
@@ -104,7 +104,7 @@ pub struct StoredUsage {
 }
 
 impl TenantUsage {
-    /// Goes on from what is stored; points of an earlier month or hour count nothing.
+    /// Continues from the stored counts; points of an earlier month or hour are ignored.
     pub fn new(stored: &[StoredUsage], limits: UsageLimits, now_ms: i64) -> Self {
         let mut cycle = UsageCycle {
             month: month_of(now_ms),
@@ -116,7 +116,7 @@ impl TenantUsage {
             limits,
         };
         cycle.go_on(stored);
-        // What has been told before the start is not told again.
+        // Changes announced before the start are not announced again.
         cycle.check_states();
         let usage = Self {
             shards: Default::default(),
@@ -127,8 +127,8 @@ impl TenantUsage {
         usage
     }
 
-    /// Goes on from what is stored, with limits and states; what was counted before stays counted. Where no state is stored,
-    /// as of a new tenant, states and limits are to be stored.
+    /// Continues from the stored counts, limits and states, and keeps what was counted before. If no state is stored,
+    /// as for a new tenant, the report holds states and limits to store.
     pub fn restore(
         &self,
         stored: &[StoredUsage],
@@ -162,14 +162,14 @@ impl TenantUsage {
         self.finish(&mut cycle, now_ms, report)
     }
 
-    /// Counts.
+    /// Adds to a count.
     pub fn add(&self, key: UsageKey, count: u64) {
         if let Some(counter) = self.shard().0.get(key.index()) {
             counter.fetch_add(count, Ordering::Relaxed);
         }
     }
 
-    /// Notes the value of a gauge: [`UsageKey::ActiveDevices`] or [`UsageKey::InactiveDevices`].
+    /// Sets a gauge: [`UsageKey::ActiveDevices`] or [`UsageKey::InactiveDevices`].
     pub fn set(&self, key: UsageKey, value: u64) {
         if let Some(gauge) = self.cycle.lock().gauges.get_mut(key.index())
             && key.is_gauge()
@@ -183,17 +183,17 @@ impl TenantUsage {
         UsageState::from_bits(self.states.load(Ordering::Relaxed) >> (2 * feature.index()))
     }
 
-    /// Whether a feature may be used.
+    /// Returns whether a feature may be used.
     pub fn allows(&self, feature: ApiFeature) -> bool {
         self.state(feature) != UsageState::Disabled
     }
 
-    /// How much was used this month, as of the last report.
+    /// The amount used this month, as of the last report.
     pub fn used(&self, key: UsageKey) -> u64 {
         self.cycle.lock().totals.get(key.index()).copied().unwrap_or(0)
     }
 
-    /// Gathers what was counted: to be called once a minute, and in between for what is urgent.
+    /// Gathers the counts; to be called once per report interval, and in between with `urgent_only`.
     pub fn take_report(&self, urgent_only: bool, now_ms: i64) -> UsageReport {
         let mut cycle = self.cycle.lock();
         let mut report = UsageReport::default();
@@ -211,7 +211,7 @@ impl TenantUsage {
         self.finish(&mut cycle, now_ms, report)
     }
 
-    /// Takes other limits, as after a change of the tenant's profile.
+    /// Applies other limits, for example after a change of the tenant's profile.
     pub fn set_limits(&self, limits: UsageLimits, now_ms: i64) -> UsageReport {
         let mut cycle = self.cycle.lock();
         let mut report = UsageReport::default();
@@ -247,7 +247,7 @@ impl TenantUsage {
         self.states.store(bits, Ordering::Relaxed);
     }
 
-    /// What was counted since this was last asked.
+    /// Takes the amount counted since the last call.
     fn take(&self, key: UsageKey) -> u64 {
         self.shards
             .iter()
@@ -275,7 +275,7 @@ impl fmt::Debug for TenantUsage {
 }
 
 impl UsageCycle {
-    /// Adds what is stored of this month and hour.
+    /// Adds the stored counts of this month and hour.
     fn go_on(&mut self, stored: &[StoredUsage]) {
         for usage in stored {
             let at = usage.key.index();
@@ -292,7 +292,7 @@ impl UsageCycle {
         }
     }
 
-    /// Begins a new month or hour where the time has come; a new month is stored as zeros.
+    /// Begins a new month or hour when it is due; the counts of a new month are stored as zeros.
     fn roll_over(&mut self, now_ms: i64, report: &mut UsageReport) {
         let (month, hour) = (month_of(now_ms), hour_of(now_ms));
         if hour != self.hour {
@@ -318,7 +318,7 @@ impl UsageCycle {
         }
         *total = total.saturating_add(count);
         *hourly = hourly.saturating_add(count);
-        // In the place of the zero of a month that has just begun.
+        // Replaces the zero of a month that has just begun.
         report
             .points
             .retain(|point| point.key != key.count_key() || point.ts != self.month);
@@ -326,7 +326,7 @@ impl UsageCycle {
         report.points.push(point(key.hourly_key(), self.hour, *hourly));
     }
 
-    /// A gauge has its newest value in the month, and its largest one in the hour.
+    /// Reports a gauge: the newest value for the month, the largest for the hour.
     fn take_gauge(&mut self, key: UsageKey, report: &mut UsageReport) {
         let at = key.index();
         let Some(value) = self.gauges.get_mut(at).and_then(Option::take) else {
@@ -342,7 +342,7 @@ impl UsageCycle {
         }
     }
 
-    /// Brings the states up to date; returns which have changed.
+    /// Updates the states; returns those that changed.
     fn check_states(&mut self) -> Vec<UsageChange> {
         let mut changes = Vec::new();
         for feature in ApiFeature::ALL {
@@ -353,7 +353,7 @@ impl UsageCycle {
                     let value = self.totals.get(key.index()).copied().unwrap_or(0);
                     (self.limits.state(key, value), key, value)
                 })
-                // Of equals the first one.
+                // `max_by_key` returns the last of equals, so this picks the first.
                 .rev()
                 .max_by_key(|(state, ..)| *state);
             let Some((state, key, value)) = worst else {
@@ -397,7 +397,7 @@ fn hour_of(now_ms: i64) -> i64 {
     now_ms - now_ms.rem_euclid(HOUR_MS)
 }
 
-/// When the month of a time began, in UTC.
+/// The start of the month of a time, in UTC.
 fn month_of(now_ms: i64) -> i64 {
     DateTime::from_timestamp_millis(now_ms)
         .and_then(|now| NaiveDate::from_ymd_opt(now.year(), now.month(), 1))

@@ -1,4 +1,4 @@
-//! What a kind of entities is: what is to be declared of each, and what follows from that for any entity.
+//! Entity kinds: the declaration that each kind makes, and the functions derived from it for entities of any kind.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{AccessGrant, AccessResource, AccessRights};
 use crate::ports::{EntityStores, StoreResult};
 
-/// What a store is about to answer.
+/// The future of a store call.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send + 'a>>;
 
 /// See [`find`].
@@ -23,7 +23,7 @@ pub type FindOne<K> =
 pub type FindAll<K> =
     for<'a> fn(&'a EntityStores, TenantId, Vec<<K as StoredEntity>::Id>) -> StoreFuture<'a, Vec<K>>;
 
-/// A kind of entities with ids of their own.
+/// A kind of entities that has its own ids.
 pub trait EntityKind:
     StoredEntity<Id: fmt::Display + From<Uuid> + Into<EntityId>>
     + EntityVariant
@@ -33,9 +33,9 @@ pub trait EntityKind:
     + Sync
     + 'static
 {
-    /// What ids name it.
+    /// The type in its ids.
     const TYPE: EntityType;
-    /// All else that there is to say about it.
+    /// The declaration of the kind.
     const DECLARED: KindDeclaration<Self>;
 
     /// The typed form of a bare id.
@@ -43,74 +43,75 @@ pub trait EntityKind:
         id.into()
     }
 
-    /// What the table of roles needs to know about it.
+    /// Returns the properties that the role table needs.
     fn resource(&self) -> AccessResource {
         (Self::DECLARED.resource)(self)
     }
 }
 
-/// What is declared of a kind of entities. A part that is left out does not compile; parts that most kinds have in common
-/// come from `KindPolicy` and `QueryFields` constants that the declaration names.
+/// The declaration of an entity kind. A missing part does not compile; parts that most kinds share come from the
+/// `KindPolicy` and `QueryFields` constants that the declaration names.
 pub struct KindDeclaration<K: EntityKind> {
-    /// What holds for all of the kind.
+    /// The policy for the whole kind.
     pub policy: KindPolicy,
-    /// What the table of roles needs to know about it.
+    /// Returns the properties that the role table needs.
     pub resource: fn(&K) -> AccessResource,
-    /// The customers it is assigned to where there may be several.
+    /// The customers that an entity is assigned to, for kinds that allow several.
     pub shared_with: fn(&K) -> &[ShortCustomerInfo],
-    /// What people call it.
+    /// The display name.
     pub name: fn(&K) -> &str,
-    /// What entity queries see of it besides name and time.
+    /// The fields available to entity queries besides name and time.
     pub query: QueryFields<K>,
-    /// The entity of an id, as far as somebody of a tenant with that authority can know; see [`find`].
+    /// Finds the entity of an id, as far as a user of the tenant with that authority can know of it; see [`find`].
     pub find: FindOne<K>,
-    /// Those of the entities of these ids that the tenant has, in one query; `None` where they are looked up one by one.
+    /// Finds those of the entities with these ids that belong to the tenant, in one query; `None` if they are looked up
+    /// one by one.
     pub find_all: Option<FindAll<K>>,
 }
 
-/// What holds for all entities of a kind.
+/// The policy for all entities of a kind.
 #[derive(Debug, Clone, Copy)]
 pub struct KindPolicy {
-    /// Who may do what with them.
+    /// The rights of each role.
     pub rights: AccessRights,
-    /// Whether system administrators, who have no tenant to look into, may find them.
+    /// Whether system administrators, who have no tenant of their own, may find the entities.
     pub beyond_tenants: bool,
-    /// Whether they may be a customer's.
+    /// Whether the entities may belong to a customer.
     pub of_customers: bool,
-    /// Whether queries along relations find them without naming the kind.
+    /// Whether relation queries find the entities without naming the kind.
     pub related: bool,
-    /// How many of them a tenant may have; `None` for any number.
+    /// The limit on the number of entities per tenant; `None` for no limit.
     pub limit: Option<KindLimit>,
 }
 
-/// How many entities of a kind a tenant may have.
+/// The limit on the number of entities of a kind per tenant.
 #[derive(Debug, Clone, Copy)]
 pub struct KindLimit {
     /// The setting of the tenant profile.
     pub setting: &'static str,
-    /// How many the tenant has.
+    /// Counts the entities of the tenant.
     pub count: fn(&EntityStores, TenantId) -> StoreFuture<'_, u64>,
 }
 
-/// What entity queries see of a kind of entities.
+/// The fields of a kind available to entity queries.
 pub struct QueryFields<K: 'static> {
-    /// Further names of the name, besides `name` and `title`.
+    /// Further aliases of the name, besides `name` and `title`.
     pub name_aliases: &'static [&'static str],
-    /// Its texts.
+    /// The text fields.
     pub texts: &'static [QueryText<K>],
-    /// Its free-form JSON, by the name `additionalInfo`.
+    /// The free-form JSON, called `additionalInfo` in queries.
     pub info: fn(&K) -> Option<&Value>,
 }
 
 impl<K: 'static> QueryFields<K> {
-    /// A name and nothing else.
+    /// Only a name.
     pub const NAME_ONLY: Self = Self {
         name_aliases: &[],
         texts: &[],
         info: |_| None,
     };
 
-    /// The text that queries mean by a name, aliases included.
+    /// Resolves a query name, aliases included, to a text field.
     fn text_of(&self, name: &str) -> Option<EntityTextField> {
         match name {
             "name" | "title" => Some(EntityTextField::Name),
@@ -125,24 +126,24 @@ impl<K: 'static> QueryFields<K> {
     }
 }
 
-/// A text of a kind of entities.
+/// A text field of a kind.
 pub struct QueryText<K: 'static> {
-    /// What queries call it.
+    /// The name in queries.
     pub name: &'static str,
-    /// What it is.
+    /// The field.
     pub field: EntityTextField,
-    /// The text of an entity, where it has one.
+    /// Returns the text of an entity, if it has one.
     pub of: fn(&K) -> Option<&str>,
 }
 
 impl<K: 'static> QueryText<K> {
-    /// A text under a name.
+    /// Creates a text field with a query name.
     pub const fn new(name: &'static str, field: EntityTextField, of: fn(&K) -> Option<&str>) -> Self {
         Self { name, field, of }
     }
 }
 
-/// A text that entities may have. The names are those of queries.
+/// A text that entities may have, named as in queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub enum EntityTextField {
@@ -165,7 +166,7 @@ pub enum EntityTextField {
     ServiceId,
 }
 
-/// The types that ids may name without there being a kind of entities to look up.
+/// The types that may occur in ids but have no entity kind here.
 macro_rules! no_kind {
     () => {
         EntityType::Rpc
@@ -176,7 +177,7 @@ macro_rules! no_kind {
     };
 }
 
-/// What holds for types that are no kinds: nobody ever has one.
+/// The policy of types without an entity kind: no such entity exists.
 const NO_KIND: KindPolicy = KindPolicy {
     rights: AccessRights {
         system: AccessGrant::Nothing,
@@ -189,17 +190,17 @@ const NO_KIND: KindPolicy = KindPolicy {
     limit: None,
 };
 
-/// A kind of entities, as one of all.
+/// Conversion between an entity kind and [`AnyEntity`].
 pub trait EntityVariant: Sized {
-    /// It as one of all entities.
+    /// Wraps the entity.
     fn into_entity(self) -> AnyEntity;
-    /// One of all entities, where it is of this kind.
+    /// Unwraps the entity if it is of this kind.
     fn of(entity: AnyEntity) -> Option<Self>;
 }
 
 macro_rules! any_entity {
     ($($name:ident($kind:ty))*) => {
-        /// An entity of one of the kinds.
+        /// An entity of any kind.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "the names are their own documentation")]
         pub enum AnyEntity {
@@ -222,35 +223,35 @@ macro_rules! any_entity {
         )*
 
         impl AnyEntity {
-            /// What the table of roles needs to know about it.
+            /// Returns the properties that the role table needs.
             pub fn resource(&self) -> AccessResource {
                 match self {
                     $(Self::$name(it) => (<$kind>::DECLARED.resource)(it),)*
                 }
             }
 
-            /// The customers it is assigned to where there may be several.
+            /// The customers that the entity is assigned to, for kinds that allow several.
             pub fn shared_with(&self) -> &[ShortCustomerInfo] {
                 match self {
                     $(Self::$name(it) => (<$kind>::DECLARED.shared_with)(it),)*
                 }
             }
 
-            /// What people call it.
+            /// The display name.
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$name(it) => (<$kind>::DECLARED.name)(it),)*
                 }
             }
 
-            /// When it was created, milliseconds.
+            /// The creation time, milliseconds.
             pub fn created_time(&self) -> i64 {
                 match self {
                     $(Self::$name(it) => it.created_time(),)*
                 }
             }
 
-            /// Shows its texts besides its name, for entity queries.
+            /// Calls `show` for each text besides the name, for entity queries.
             pub fn each_text(&self, mut show: impl FnMut(EntityTextField, &str)) {
                 match self {
                     $(Self::$name(it) => {
@@ -263,14 +264,14 @@ macro_rules! any_entity {
                 }
             }
 
-            /// Its free-form JSON, for entity queries.
+            /// The free-form JSON, for entity queries.
             pub fn info(&self) -> Option<&Value> {
                 match self {
                     $(Self::$name(it) => (<$kind>::DECLARED.query.info)(it),)*
                 }
             }
 
-            /// It in the shape of the REST API; null where it cannot be shown.
+            /// Converts the entity to the JSON of the REST API; null if it cannot be serialized.
             pub fn to_json(&self) -> Value {
                 let shown = match self {
                     $(Self::$name(it) => serde_json::to_value(it),)*
@@ -279,7 +280,7 @@ macro_rules! any_entity {
             }
         }
 
-        /// What holds for all entities of a type.
+        /// The policy of all entities of a type.
         #[inline]
         pub const fn kind_policy(entity_type: EntityType) -> &'static KindPolicy {
             match entity_type {
@@ -288,7 +289,7 @@ macro_rules! any_entity {
             }
         }
 
-        /// The text that queries mean by a name when they ask for entities of a type, aliases included.
+        /// Resolves a query name, aliases included, to a text field of a type.
         pub fn query_text(entity_type: EntityType, name: &str) -> Option<EntityTextField> {
             match entity_type {
                 $(EntityType::$name => <$kind>::DECLARED.query.text_of(name),)*
@@ -296,8 +297,8 @@ macro_rules! any_entity {
             }
         }
 
-        /// The entity of an id, as far as somebody of a tenant (the null id for system administrators) with that authority can
-        /// know. Whether it may be handed out is to be asked then.
+        /// Finds the entity of an id, as far as a user of the tenant (the null id for system administrators) with that
+        /// authority can know of it. The caller checks afterwards whether the user may see it.
         ///
         /// # Errors
         /// The store failed.
@@ -315,8 +316,8 @@ macro_rules! any_entity {
             })
         }
 
-        /// Those of the entities of these ids that the tenant has, in one query; `None` for kinds that are looked up one by
-        /// one.
+        /// Finds those of the entities with these ids that belong to the tenant, in one query; `None` for kinds that
+        /// are looked up one by one.
         ///
         /// # Errors
         /// The store failed.
@@ -341,8 +342,8 @@ macro_rules! any_entity {
 crate::for_each_entity_kind!(any_entity);
 
 impl AnyEntity {
-    /// The same as [`Self::resource`] when somebody of this customer asks: what is assigned to several customers counts as
-    /// that of the one who asks, if it is among them.
+    /// Like [`Self::resource`], from the view of a customer: an entity assigned to several customers counts as that
+    /// customer's, if it is among them.
     pub fn resource_for(&self, customer: CustomerId) -> AccessResource {
         let resource = self.resource();
         let is_own = |one: &ShortCustomerInfo| one.customer_id == customer;
@@ -352,7 +353,7 @@ impl AnyEntity {
         resource
     }
 
-    /// What reads and writes of its data are addressed to.
+    /// The key under which the data of the entity is read and written.
     pub fn subject(&self) -> EntityKey {
         let resource = self.resource();
         EntityKey {

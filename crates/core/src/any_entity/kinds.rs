@@ -1,4 +1,4 @@
-//! All kinds of entities: the list, and the declaration of each.
+//! All entity kinds: the list, and the declaration of each.
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
@@ -16,7 +16,7 @@ use crate::ports::{AssignableEntity, EntityProfile, EntityStores, StoreResult};
 use crate::queue_stats;
 use crate::usage::ApiUsageState;
 
-/// Calls a macro with the kinds of entities, each as `Type(Rust type)`.
+/// Calls a macro with all entity kinds, each as `Type(Rust type)`.
 #[macro_export]
 macro_rules! for_each_entity_kind {
     ($callback:ident) => {
@@ -51,7 +51,7 @@ const fn rights(system: Grant, tenant: Grant, customer: Grant) -> AccessRights {
     }
 }
 
-/// What is a tenant's alone, found by its name or not at all.
+/// Policy of a kind that belongs to a tenant alone, and that relation queries find only if they name the kind.
 const fn of_tenant(customer: Grant) -> KindPolicy {
     KindPolicy {
         rights: rights(Grant::Nothing, Grant::Anything, customer),
@@ -62,12 +62,12 @@ const fn of_tenant(customer: Grant) -> KindPolicy {
     }
 }
 
-/// What no customer has.
+/// Resource of an entity that belongs to no customer.
 fn of_nobody(entity: impl Into<EntityId>, tenant: TenantId) -> AccessResource {
     AccessResource::new(entity, tenant, CustomerId::NULL)
 }
 
-/// Declares a kind that is nobody's together with others.
+/// Declares a kind whose entities are not assigned to several customers.
 macro_rules! declare {
     (
         $kind:ident as $name:ident;
@@ -93,7 +93,7 @@ macro_rules! declare {
     };
 }
 
-/// What may be assigned to a customer.
+/// Declaration of a kind whose entities may be assigned to a customer.
 const fn assignable<E: AssignableEntity>(
     limit: Option<KindLimit>,
     query: QueryFields<E>,
@@ -203,7 +203,7 @@ async fn profiles<P: EntityProfile>(
     P::store(stores).by_ids(tenant, &ids).await
 }
 
-/// The texts of those who have an address, and some more.
+/// The texts of kinds with contact data, and optionally more.
 macro_rules! contact_texts {
     ($($more:expr)?) => {
         &[
@@ -376,7 +376,7 @@ declare! {
     }),
 }
 
-/// A node of a rule chain, with the tenant that it belongs to.
+/// A node of a rule chain, together with its tenant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct TenantRuleNode {
@@ -433,7 +433,7 @@ declare! {
     find_all: None,
 }
 
-/// The queue, where it is one that the messages of the tenant go through.
+/// Finds a queue that the tenant owns, or that its messages use.
 async fn queue(
     stores: &EntityStores,
     tenant: TenantId,
@@ -453,7 +453,7 @@ impl EntityKind for QueueStats {
     const TYPE: EntityType = EntityType::QueueStats;
     const DECLARED: KindDeclaration<Self> = KindDeclaration {
         policy: KindPolicy {
-            // The platform writes them.
+            // Only the platform writes the values.
             rights: rights(Grant::Nothing, Grant::ReadValues, Grant::Nothing),
             beyond_tenants: true,
             ..of_tenant(Grant::Nothing)
@@ -493,7 +493,7 @@ impl EntityKind for ApiUsageState {
     const TYPE: EntityType = EntityType::ApiUsageState;
     const DECLARED: KindDeclaration<Self> = KindDeclaration {
         policy: KindPolicy {
-            // The platform writes it.
+            // Only the platform writes the values.
             rights: rights(Grant::Nothing, Grant::ReadValues, Grant::Nothing),
             ..of_tenant(Grant::Nothing)
         },

@@ -1,23 +1,23 @@
-//! What the table of roles needs to know about an entity and its kind.
+//! The properties of entities and kinds that the role table needs.
 
 use fieldline_model::entity::Authority;
 use fieldline_model::{CustomerId, EntityId, TenantId};
 
-/// What the table needs to know about an entity.
+/// The properties of an entity that the role table needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessResource {
     /// The entity.
     pub entity: EntityId,
-    /// The tenant it belongs to; a tenant belongs to itself, what the system owns to the null id.
+    /// The tenant it belongs to; a tenant belongs to itself, system entities to the null id.
     pub tenant: TenantId,
     /// The customer it is assigned to; the null id for none. A customer belongs to itself.
     pub customer: CustomerId,
-    /// The authority of a user, `None` for everything else.
+    /// The authority of a user, `None` for all other entities.
     pub user_authority: Option<Authority>,
 }
 
 impl AccessResource {
-    /// An entity that is no user.
+    /// Creates the properties of an entity other than a user.
     pub fn new(entity: impl Into<EntityId>, tenant: TenantId, customer: CustomerId) -> Self {
         Self {
             entity: entity.into(),
@@ -28,7 +28,7 @@ impl AccessResource {
     }
 }
 
-/// What each role may do with the entities of a kind. Nobody but system administrators reaches beyond the own tenant.
+/// The rights of each role on the entities of a kind. Only system administrators reach beyond their own tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessRights {
     /// System administrators.
@@ -39,27 +39,27 @@ pub struct AccessRights {
     pub customer: AccessGrant,
 }
 
-/// What somebody may do with entities.
+/// The operations that a role may do with entities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessGrant {
     /// Nothing.
     Nothing,
     /// Everything.
     Anything,
-    /// Everything with what belongs to no tenant.
+    /// Everything, on entities that belong to no tenant.
     Shared,
-    /// Reading them, but not their values.
+    /// Reading the entities, but not their values.
     Read,
-    /// Reading them and their values.
+    /// Reading the entities and their values.
     ReadValues,
-    /// Reading them and their values, and deleting them.
+    /// Reading the entities and their values, and deleting the entities.
     ReadValuesOrDelete,
-    /// Reading what is the customer's own, and its values.
+    /// Reading the customer's own entities and their values.
     ReadOwn,
-    /// Using what is the customer's own, and claiming what is nobody's.
+    /// Using the customer's own entities, and claiming those of nobody.
     UseOwn,
-    /// Everything with what is the customer's own.
+    /// Everything, on the customer's own entities.
     AnythingOwn,
-    /// What users may do with users of no higher authority.
+    /// The rights of users on users of no higher authority.
     Users,
 }

@@ -1,8 +1,8 @@
-//! What was kept and is worked on by itself: a message of a slow lane, something that has come due.
+//! Kept items, which are processed individually: a message of a slow lane, or a kept state that is due.
 //!
-//! Records are noted as batches; each of these is noted from its beginning to its end, however many are under way: it
-//! may die of what another thread does for it. What was in hand at a death begins again one after the other, with a
-//! pause, so that the next death tells which one it was.
+//! Records are noted as batches; each kept item is noted from its start to its end, however many are in flight, because
+//! another thread may crash on its behalf. Items that were in flight at a crash start again one after the other, with a
+//! pause in between, so that the next crash shows which one caused it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,44 +16,44 @@ use uuid::Uuid;
 use super::suspects::CrashCount;
 use super::{EXCLUSIVE_TIMEOUT, InFlightTracker, InFlightWork, LentGuard, NoteSlot, SUSPICION_TIME};
 
-/// For how long others that were in hand at one death, too, wait for what has begun: it may be waiting itself. Twice as long
-/// with each death that has not told which one it was.
+/// How long other items that were in flight at the same crash wait for one that has started, which may itself be
+/// waiting. The time doubles with each crash that did not show the cause.
 const KEPT_WAIT_TIMEOUT: Duration = Duration::from_millis(250);
-/// More than a minute is longer than anything of a lane may take.
+/// Limits the wait to 64 seconds, longer than any lane lets an item take.
 const MAX_DOUBLINGS: u32 = 8;
-/// More is not remembered: the oldest of those that are suspected least goes.
+/// Most suspects remembered: beyond it, the oldest of the least suspected is dropped.
 const MAX_KEPT: usize = 4_000;
-/// What has not come again in this time will not: it was deleted, or kept anew under the same key.
+/// An item that has not come again within this time will not: it was deleted, or kept anew under the same key.
 const FORGET_AFTER: Duration = Duration::from_secs(3_600);
 
-/// Something of a tenant's that was kept and is worked on by itself.
+/// A kept item of a tenant that is processed individually.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlightKept {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Its id, the same however often it comes: that of a message, or one made of a kept state's key.
+    /// Its id, the same each time it comes: that of a message, or one derived from the key of a kept state.
     pub id: Uuid,
 }
 
-/// Something that was kept and was in hand when the process died.
+/// A kept item that was in flight at a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct SuspectKept {
     kept: InFlightKept,
     deaths: CrashCount,
 }
 
-/// Of what was kept, what the process may have died of; the oldest first.
+/// The kept items that may have crashed the process, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct KeptSuspects {
     entries: Vec<SuspectKept>,
-    /// Deaths with several suspects in hand again, which is no proof against any of them.
+    /// Crashes with several suspects in flight again, which prove nothing against any of them.
     open_deaths: u32,
 }
 
 impl KeptSuspects {
-    /// Counts a death with these in hand. What was in hand at a death before begins by itself: what else is in hand has come
-    /// since.
+    /// Counts a crash with these items in flight. Items of an earlier crash start one at a time: all others in flight
+    /// came later.
     pub(super) fn count(&mut self, in_hand: &[InFlightKept], is_undisturbed: bool) {
         let is_known = |kept: &&InFlightKept| self.deaths_of(**kept).is_some();
         let again: Vec<InFlightKept> = in_hand.iter().filter(is_known).copied().collect();
@@ -73,7 +73,7 @@ impl KeptSuspects {
         }
     }
 
-    /// How often the process died with this in hand, entered if it never did.
+    /// The number of crashes with this item in flight; adds an entry if there is none.
     fn deaths_mut(&mut self, kept: InFlightKept) -> &mut CrashCount {
         let known = self.entries.iter().position(|entry| entry.kept == kept);
         let at = known.unwrap_or_else(|| {
@@ -84,13 +84,13 @@ impl KeptSuspects {
         &mut self.entries[at].deaths
     }
 
-    /// How often the process died with this in hand; `None` where it never did.
+    /// The number of crashes with this item in flight; `None` if there was none.
     fn deaths_of(&self, kept: InFlightKept) -> Option<CrashCount> {
         let known = self.entries.iter().find(|entry| entry.kept == kept);
         known.map(|entry| entry.deaths)
     }
 
-    /// Suspects something no longer. Returns whether it was suspected.
+    /// Ends the suspicion of an item. Returns whether it was suspected.
     fn acquit(&mut self, kept: InFlightKept) -> bool {
         let before = self.entries.len();
         self.entries.retain(|entry| entry.kept != kept);
@@ -100,7 +100,7 @@ impl KeptSuspects {
         self.entries.len() < before
     }
 
-    /// How long others wait for one of which the process has died so often.
+    /// How long other items wait for one with this crash count.
     fn patience(&self, deaths: CrashCount) -> Duration {
         let patience = KEPT_WAIT_TIMEOUT.saturating_mul(1 << self.open_deaths.min(MAX_DOUBLINGS));
         match deaths.alone {
@@ -114,27 +114,27 @@ impl KeptSuspects {
     }
 }
 
-/// Whether something that was kept may begin.
+/// Whether a kept item may start.
 pub enum KeptTurn {
-    /// It may; it is in hand until the note is dropped. There is none where nothing is noted.
+    /// Yes; it is in flight until the note is dropped. There is no note if nothing is noted.
     Now(Option<KeptNote>),
-    /// Something else that is suspected is in hand.
+    /// Not yet: another suspect is in flight.
     Later,
-    /// The process has died of it too often.
+    /// No: the process has crashed on it too often.
     Never(KeptProof),
 }
 
-/// That the process has died of something that was kept, until that is no more.
+/// Proof that a kept item crashes the process, valid until the item is gone.
 pub struct KeptProof {
-    /// How often.
+    /// The number of crashes.
     pub deaths: CrashCount,
     kept: InFlightKept,
     in_hand: Arc<InFlightTracker>,
 }
 
 impl KeptProof {
-    /// It is kept no longer. What it came from may be done again after the crash, and keep it once more: it is known for
-    /// some time.
+    /// Records that the item is no longer kept. Its source may be processed again after the crash and keep it once
+    /// more, so the proof is remembered for some time.
     pub fn finish(self) {
         let kept = self.kept;
         self.in_hand
@@ -142,7 +142,7 @@ impl KeptProof {
     }
 }
 
-/// Something that was kept is in hand.
+/// Notes a kept item in flight.
 pub struct KeptNote {
     kept: InFlightKept,
     is_suspected: bool,
@@ -151,7 +151,7 @@ pub struct KeptNote {
 }
 
 impl KeptNote {
-    /// It has come to its end: nobody suspects it any longer.
+    /// Records that the item is done, which ends its suspicion.
     pub fn finish(self) {
         if self.is_suspected {
             self.slot.tracker.acquit_kept(self.kept);
@@ -160,7 +160,7 @@ impl KeptNote {
 }
 
 impl InFlightTracker {
-    /// Notes that something is worked on, if it may be.
+    /// Notes that an item is being processed, if it may be.
     pub(crate) fn take_kept(self: &Arc<Self>, kept: InFlightKept) -> KeptTurn {
         let deaths = self.deaths_of_kept(kept);
         let turn = match deaths {
@@ -201,7 +201,7 @@ impl InFlightTracker {
         self.suspects.lock().kept.deaths_of(kept)
     }
 
-    /// Suspects something that was kept no longer.
+    /// Ends the suspicion of a kept item.
     pub(crate) fn acquit_kept(&self, kept: InFlightKept) {
         let acquitted = {
             let mut suspects = self.suspects.lock();
@@ -214,8 +214,8 @@ impl InFlightTracker {
         }
     }
 
-    /// Suspects nothing that was kept once the process has lived for some time and none of it waits for its turn: another
-    /// state under the same key would be taken for it.
+    /// Ends the suspicion of all kept items once the process has lived for some time and none waits for its turn.
+    /// Otherwise another state under the same key would be mistaken for a suspect.
     pub(super) fn acquit_kept_in_time(self: &Arc<Self>) {
         if !self.has_kept.load(Ordering::Acquire) {
             return;
@@ -262,7 +262,7 @@ mod tests {
         }
         assert_eq!(suspected.deaths_of(kept(2)), Some(CrashCount::default()));
         assert_eq!(suspected.deaths_of(kept(11)), Some(CrashCount::default()));
-        // Alone, two suffice.
+        // An item alone needs two crashes.
         let alone = after(&[&first, &[kept(1)], &[kept(1)]]);
         assert!(alone.deaths_of(kept(1)).unwrap().is_proof());
     }

@@ -1,4 +1,4 @@
-//! What earlier processes died of, as far as that is known.
+//! The possible causes of earlier crashes.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -7,25 +7,25 @@ use super::kept::KeptSuspects;
 use super::{BatchIsolation, InFlightBatch, InFlightKept, InFlightWork, LoadInHand};
 use crate::ports::{Offset, Partition};
 
-/// Deaths of the process with something in hand alone after which it is not tried again, if at one of them nothing else was
-/// going on at all.
+/// Crashes with an item alone in flight after which it is not tried again, provided that at least once nothing else was
+/// running at all.
 const MIN_CRASHES: u32 = 2;
-/// The same where something else was going on each time: others were then suspected as well, and are not any more.
+/// The same limit if other work was running each time: that work was suspected as well, and has been cleared since.
 const MIN_CRASHES_WITH_OTHERS: u32 = 5;
-/// More that is loaded is not remembered: the oldest that may be innocent goes.
+/// Most suspected loads remembered: beyond it, the oldest that may be innocent is dropped.
 const MAX_LOADS: usize = 1_000;
 
-/// How often the process died with something in hand.
+/// The number of crashes with an item in flight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashCount {
-    /// With nothing else of the kind that was suspected.
+    /// Crashes with no other item of the suspected kind in flight.
     pub alone: u32,
-    /// Of these, with nothing else whatsoever.
+    /// Of these, crashes with nothing else in flight at all.
     pub sole: u32,
 }
 
 impl CrashCount {
-    /// Whether it is not to be tried again.
+    /// Returns whether the item must not be tried again.
     pub const fn is_proof(self) -> bool {
         (self.alone >= MIN_CRASHES && self.sole > 0) || self.alone >= MIN_CRASHES_WITH_OTHERS
     }
@@ -36,7 +36,7 @@ impl CrashCount {
     }
 }
 
-/// Records one of which may have killed the process.
+/// A range of records, one of which may have crashed the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct SuspectRange {
     queue: u16,
@@ -51,7 +51,7 @@ impl SuspectRange {
     }
 }
 
-/// A record with which alone in hand the process has died.
+/// A record that was alone in flight at a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct SuspectRecord {
     queue: u16,
@@ -66,7 +66,7 @@ impl SuspectRecord {
     }
 }
 
-/// Something that was being loaded when the process died.
+/// An item that was being loaded at a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct SuspectLoad {
     tenant: Uuid,
@@ -75,20 +75,20 @@ struct SuspectLoad {
     deaths: CrashCount,
 }
 
-/// How a record is to be taken.
+/// How a record is to be processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordTreatment {
-    /// With others.
+    /// Together with others.
     Usual,
-    /// Apart from all other suspects.
+    /// With no other suspect in flight.
     Apart,
-    /// With nothing else going on: the process has died with it alone in hand.
+    /// With nothing else running: it was alone in flight at a crash.
     Exclusively,
     /// Not at all: it is set aside.
     SetAside(CrashCount),
 }
 
-/// What is suspected; kept from one process to the next.
+/// All suspects; handed from one process to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CrashSuspects {
@@ -99,13 +99,13 @@ pub struct CrashSuspects {
 }
 
 impl CrashSuspects {
-    /// Counts a death: this was in hand then.
+    /// Counts a crash with this work in flight.
     pub fn count(&mut self, left: &[InFlightWork]) {
         let packs: Vec<InFlightBatch> = left.iter().filter_map(InFlightWork::pack).collect();
         let loads: Vec<LoadInHand> = left.iter().filter_map(InFlightWork::load).collect();
         for pack in &packs {
             self.add_range(pack);
-            // Of several batches that were in hand as usual, each may be to blame.
+            // Of several batches in flight in the usual way, any may be the cause.
             let is_alone = packs.len() == 1 || pack.isolation != BatchIsolation::Usual;
             if pack.is_single() && is_alone {
                 let is_sole = packs.len() == 1 && loads.is_empty();
@@ -133,7 +133,7 @@ impl CrashSuspects {
             first: pack.first.0,
             next: pack.next.0,
         };
-        // What overlaps becomes one.
+        // Overlapping or adjacent ranges are merged.
         self.ranges.retain(|range| {
             let apart = !range.is_of(pack.partition) || range.next < added.first || range.first > added.next;
             if !apart {
@@ -164,7 +164,7 @@ impl CrashSuspects {
 
     fn load(&mut self, load: LoadInHand) -> &mut CrashCount {
         let (tenant, id) = (load.tenant.0, load.id);
-        // Another version of it is something else.
+        // Another version counts as another item.
         self.loads
             .retain(|known| known.id != id || known.tenant != tenant || known.version == load.version);
         let known = self
@@ -190,7 +190,8 @@ impl CrashSuspects {
         }
     }
 
-    /// How the record at a position is to be taken, and up to which position the same holds, which is at most `next`.
+    /// Returns how the record at a position is to be processed, and the position up to which this holds, at most
+    /// `next`.
     pub(crate) fn treatment(
         &self,
         partition: Partition,
@@ -218,7 +219,7 @@ impl CrashSuspects {
         (RecordTreatment::Usual, Offset(until))
     }
 
-    /// How often the process died while this was loaded; `None` where it never did.
+    /// The number of crashes while this item was loaded; `None` if there was none.
     pub(crate) fn deaths_of(&self, load: LoadInHand) -> Option<CrashCount> {
         self.loads
             .iter()
@@ -228,8 +229,8 @@ impl CrashSuspects {
             .map(|known| known.deaths)
     }
 
-    /// What lies before a position is stored and nothing to be afraid of any more. Returns whether a record was among it
-    /// that the process has died with alone.
+    /// Clears the suspects before a position, because they are stored. Returns whether one of them was a record that
+    /// was alone in flight at a crash.
     pub(crate) fn clear_before(&mut self, partition: Partition, position: Offset) -> bool {
         for range in self.ranges.iter_mut().filter(|range| range.is_of(partition)) {
             range.first = range.first.max(position.0);
@@ -241,7 +242,7 @@ impl CrashSuspects {
         self.records.len() < before
     }
 
-    /// The journal has nothing from a position on: what it will have there is new.
+    /// Clears the suspects from a position on: the journal ends there, and later records are new.
     pub(crate) fn cut_off(&mut self, partition: Partition, end: Offset) {
         for range in self.ranges.iter_mut().filter(|range| range.is_of(partition)) {
             range.next = range.next.min(end.0);
@@ -251,7 +252,7 @@ impl CrashSuspects {
             .retain(|record| !record.is_of(partition) || record.offset < end.0);
     }
 
-    /// Something was loaded. Returns whether it was suspected.
+    /// Ends the suspicion of an item that was loaded. Returns whether it was suspected.
     pub(crate) fn acquit(&mut self, load: LoadInHand) -> bool {
         let before = self.loads.len();
         self.loads
@@ -259,12 +260,12 @@ impl CrashSuspects {
         self.loads.len() < before
     }
 
-    /// Whether any record is suspected.
+    /// Returns whether any record is suspected.
     pub(crate) fn has_records(&self) -> bool {
         !self.ranges.is_empty()
     }
 
-    /// Whether anything that is loaded is suspected.
+    /// Returns whether any load is suspected.
     pub(crate) fn has_loads(&self) -> bool {
         !self.loads.is_empty()
     }
@@ -334,7 +335,7 @@ mod tests {
         assert_eq!(treated(&after(&[once]), HERE, 10), RecordTreatment::Exclusively);
         let again: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Exclusively)];
         assert_eq!(treated(&after(&[once, again]), HERE, 10), PROVEN);
-        // Of a batch of many, the record is found first.
+        // In a batch of many, the record has to be found first.
         let many: &[InFlightWork] = &[pack(HERE, 0, 50, BatchIsolation::Usual)];
         let apart: &[InFlightWork] = &[
             pack(HERE, 10, 11, BatchIsolation::Apart),
@@ -383,7 +384,7 @@ mod tests {
         assert!(suspects.has_records());
         assert!(suspects.clear_before(HERE, Offset(11)));
         assert_eq!(suspects, CrashSuspects::default());
-        // What the journal has lost comes back as something else.
+        // Records that the journal lost are replaced by others.
         let mut suspects = after(&[&[pack(HERE, 10, 20, BatchIsolation::Usual)], once]);
         suspects.cut_off(HERE, Offset(15));
         assert_eq!(treated(&suspects, HERE, 14), RecordTreatment::Apart);
@@ -410,7 +411,7 @@ mod tests {
             RecordTreatment::Exclusively,
             "the record is not to blame"
         );
-        // Once somebody has changed it, it is loaded again.
+        // A changed version is loaded again.
         assert_eq!(suspects.deaths_of(chain(4)), None);
         assert!(suspects.acquit(chain(4)));
         assert!(!suspects.has_loads());
@@ -424,7 +425,7 @@ mod tests {
             pack(THERE, 0, 5, BatchIsolation::Usual),
             load,
         ];
-        // The record has its second try with nothing else going on.
+        // The record gets its second try with nothing else running.
         let second: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Exclusively)];
         let suspects = after(&[first, second]);
         assert!(matches!(

@@ -1,4 +1,4 @@
-//! Counting on one thread.
+//! A usage counter local to one thread.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 use super::{ApiFeature, KEYS, TenantUsage, UsageKey, UsageStore};
 
-/// Tenants that a meter remembers.
+/// Most tenants that a counter remembers.
 const REMEMBERED: usize = 4_096;
 
-/// Counts for one thread without touching anything shared, until it is told to [`flush`](Self::flush) or the tenant changes.
+/// Counts for one thread without touching shared data, until [`flush`](Self::flush) is called or the tenant changes.
 pub struct UsageCounter {
     store: Arc<UsageStore>,
     known: FxHashMap<TenantId, Arc<TenantUsage>>,
@@ -21,7 +21,7 @@ pub struct UsageCounter {
 }
 
 impl UsageCounter {
-    /// A meter that has counted nothing.
+    /// Creates a counter at zero.
     pub fn new(book: Arc<UsageStore>) -> Self {
         let usage = book.of(TenantId::NULL);
         Self {
@@ -34,7 +34,7 @@ impl UsageCounter {
         }
     }
 
-    /// Counts.
+    /// Adds to a count of a tenant.
     pub fn add(&mut self, tenant: TenantId, key: UsageKey, count: u64) {
         self.turn_to(tenant);
         if let Some(counter) = self.counts.get_mut(key.index()) {
@@ -43,13 +43,13 @@ impl UsageCounter {
         }
     }
 
-    /// Whether a tenant may use a feature.
+    /// Returns whether a tenant may use a feature.
     pub fn allows(&mut self, tenant: TenantId, feature: ApiFeature) -> bool {
         self.turn_to(tenant);
         self.usage.allows(feature)
     }
 
-    /// Hands on what was counted.
+    /// Adds the local counts to the shared ones.
     pub fn flush(&mut self) {
         if !std::mem::take(&mut self.is_dirty) {
             return;

@@ -1,21 +1,21 @@
-//! The entity that carries the usage of a tenant. It is not stored: each tenant has one, and its id follows from the
+//! The entity that carries the usage of a tenant. It is not stored: each tenant has one, and its id is derived from the
 //! tenant's.
 
 use fieldline_model::{ApiUsageStateId, EntityId, EntityKey, TenantId};
 use serde::Serialize;
 use uuid::Uuid;
 
-/// Tells the id apart from the tenant's own.
+/// Makes the id differ from the tenant's own.
 const SALT: u128 = 0x6170_695f_7573_6167_655f_7374_6174_6531;
 
-/// Id of the entity that carries the usage of a tenant: always the same.
+/// Derives the id of the entity that carries the usage of a tenant: always the same.
 pub fn usage_id(tenant: TenantId) -> ApiUsageStateId {
     let mixed = (tenant.0.as_u128() ^ SALT).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
     let id = uuid::Builder::from_custom_bytes(Uuid::from_u128(mixed).into_bytes()).into_uuid();
     ApiUsageStateId(id)
 }
 
-/// What the usage of a tenant is stored under.
+/// The key under which the usage of a tenant is stored.
 pub fn usage_subject(tenant: TenantId) -> EntityKey {
     EntityKey {
         tenant,
@@ -31,12 +31,12 @@ pub struct ApiUsageState {
     pub id: ApiUsageStateId,
     /// The tenant.
     pub tenant_id: TenantId,
-    /// Whose usage it is: the tenant's.
+    /// The entity whose usage it carries: the tenant.
     pub entity_id: EntityId,
 }
 
 impl ApiUsageState {
-    /// That of a tenant.
+    /// Returns the usage entity of a tenant.
     pub fn of(tenant: TenantId) -> Self {
         Self {
             id: usage_id(tenant),

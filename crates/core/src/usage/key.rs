@@ -1,6 +1,6 @@
-//! What is counted, and which feature of the platform that belongs to.
+//! The counts of usage, and the feature of the platform that each belongs to.
 
-/// A feature that can be used up.
+/// A feature with a usage limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub enum ApiFeature {
@@ -45,7 +45,7 @@ impl ApiFeature {
         }
     }
 
-    /// What people call it.
+    /// The display name.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Transport => "Device API",
@@ -60,7 +60,7 @@ impl ApiFeature {
     }
 }
 
-/// What is counted.
+/// A counted quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub enum UsageKey {
@@ -79,7 +79,7 @@ pub enum UsageKey {
 }
 
 impl UsageKey {
-    /// Everything that is counted.
+    /// All counted quantities.
     pub const ALL: [Self; 11] = [
         Self::TransportMessages,
         Self::TransportDataPoints,
@@ -98,7 +98,7 @@ impl UsageKey {
         self as usize
     }
 
-    /// Name of its series.
+    /// Name of its monthly series.
     pub const fn count_key(self) -> &'static str {
         match self {
             Self::TransportMessages => "transportMsgCount",
@@ -115,7 +115,7 @@ impl UsageKey {
         }
     }
 
-    /// Name of the series of its hours.
+    /// Name of its hourly series.
     pub const fn hourly_key(self) -> &'static str {
         match self {
             Self::TransportMessages => "transportMsgCountHourly",
@@ -164,7 +164,7 @@ impl UsageKey {
         })
     }
 
-    /// Which feature it uses up.
+    /// The feature that it counts against.
     pub const fn feature(self) -> Option<ApiFeature> {
         Some(match self {
             Self::TransportMessages | Self::TransportDataPoints => ApiFeature::Transport,
@@ -179,12 +179,12 @@ impl UsageKey {
         })
     }
 
-    /// Whether it is measured rather than counted.
+    /// Whether it is a measured value rather than a counter.
     pub const fn is_gauge(self) -> bool {
         matches!(self, Self::ActiveDevices | Self::InactiveDevices)
     }
 
-    /// Whether it is reported every ten seconds rather than every minute, because each costs money.
+    /// Whether it is reported every ten seconds rather than once per report interval, because each unit costs money.
     pub const fn is_urgent(self) -> bool {
         matches!(self, Self::Emails | Self::Sms)
     }
@@ -193,12 +193,12 @@ impl UsageKey {
 /// Whether a feature may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum UsageState {
-    /// It may.
+    /// The feature may be used.
     #[default]
     Enabled,
-    /// It may, and its limit is near.
+    /// The feature may be used, but its limit is near.
     Warning,
-    /// It may not until the next month.
+    /// The feature may not be used until the next month.
     Disabled,
 }
 
@@ -232,8 +232,8 @@ impl UsageState {
     }
 }
 
-/// What points that are kept for so many seconds (0 for ever) add to [`UsageKey::StorageDataPoints`]: one each, or one a
-/// day that they are kept.
+/// The amount that points with a TTL in seconds (0 for ever) add to [`UsageKey::StorageDataPoints`]: one each, or one
+/// for each day that they are kept.
 pub const fn storage_points(points: u64, ttl_seconds: u64) -> u64 {
     let days = ttl_seconds / 86_400;
     points.saturating_mul(if days > 1 { days } else { 1 })

@@ -1,18 +1,18 @@
-//! What a tenant profile allows.
+//! The usage limits of a tenant profile.
 
 use fieldline_model::entity::TenantProfile;
 use serde_json::Value;
 
 use super::key::{UsageKey, UsageState};
 
-/// Where a limit is near if the profile does not say.
+/// Fraction of a limit from which it counts as near, if the profile sets none.
 const WARN_THRESHOLD: f64 = 0.8;
 
-/// What a tenant may use a month.
+/// The monthly limits of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UsageLimits {
     limits: [u64; UsageKey::ALL.len()],
-    /// Part of a limit from which on it is near.
+    /// Fraction of a limit from which it counts as near.
     warn_threshold: f64,
     sms_enabled: bool,
 }
@@ -42,12 +42,12 @@ impl UsageLimits {
         limits
     }
 
-    /// How much may be used a month; 0 for as much as one likes.
+    /// The monthly limit; 0 for unlimited.
     pub fn limit(&self, key: UsageKey) -> u64 {
         self.limits.get(key.index()).copied().unwrap_or(0)
     }
 
-    /// The state of a feature of which so much was used.
+    /// The state of a feature after this much use.
     pub(super) fn state(&self, key: UsageKey, used: u64) -> UsageState {
         if key == UsageKey::Sms && !self.sms_enabled {
             return UsageState::Disabled;

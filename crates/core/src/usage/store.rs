@@ -1,4 +1,4 @@
-//! The usage of all tenants: restored at the start, reported from time to time, and limited by their profiles.
+//! The usage of all tenants: restored at the start, reported periodically, and limited by their profiles.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,19 +32,19 @@ use crate::queue_stats::SERVICE_ID;
 
 /// How often changed profiles are looked for.
 const TICK: Duration = Duration::from_secs(1);
-/// Ticks between reports of what is urgent, and between those of gauges.
+/// Ticks between reports of urgent counts, and between those of gauges.
 const URGENT_TICKS: u64 = 10;
 const GAUGE_TICKS: u64 = 180;
-/// Tenants read at once.
+/// Tenants read per page.
 const PAGE: u32 = 1_000;
-/// Points that are kept for the next try when the store refuses them.
+/// Most points kept for the next try when the store refuses them.
 const MAX_UNSAVED: usize = 256;
 
-/// Settings of the counts of what tenants use.
+/// Settings of usage counting.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
-    /// How often all counts are stored, in whole seconds, at least one. Limits are enforced no sooner.
+    /// How often all counts are stored, in whole seconds, at least one. Limits take effect no sooner.
     pub report_interval: HumanDuration,
 }
 
@@ -56,14 +56,14 @@ impl Default for Options {
     }
 }
 
-/// What is known of a tenant.
+/// The usage of one tenant, and the state of its limits.
 struct TenantUsageEntry {
     usage: Arc<TenantUsage>,
-    /// The profile in force; `None` until what is stored has been read.
+    /// The profile in force; `None` until the stored usage has been read.
     profile: Mutex<Option<TenantProfileId>>,
-    /// Its profile is to be read again.
+    /// Whether the profile must be read again.
     is_stale: AtomicBool,
-    /// What could not be stored.
+    /// Points that could not be stored.
     unsaved: Mutex<Vec<UsagePoint>>,
 }
 
@@ -73,13 +73,13 @@ pub struct UsageStore {
     stores: EntityStores,
     series: Arc<dyn TimeSeriesStore>,
     clock: SharedClock,
-    /// Reports are one after the other, so that a newer count is never overwritten by an older one.
+    /// Serializes reports, so that an older count never overwrites a newer one.
     reporting: tokio::sync::Mutex<()>,
 }
 
 impl UsageStore {
-    /// The usage of nobody yet. It limits nothing and stores nothing until [`run`](Self::run); register it as a listener of
-    /// entity events.
+    /// Creates an empty store. It limits nothing and stores nothing until [`run`](Self::run); register it as a listener
+    /// of entity events.
     pub fn new(stores: EntityStores, series: Arc<dyn TimeSeriesStore>, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self {
             tenants: RwLock::default(),
@@ -90,17 +90,17 @@ impl UsageStore {
         })
     }
 
-    /// The usage of a tenant, to be kept by whoever counts often.
+    /// Returns the usage of a tenant. Callers that count often keep the reference.
     pub fn of(&self, tenant: TenantId) -> Arc<TenantUsage> {
         Arc::clone(&self.entry(tenant).usage)
     }
 
-    /// Whether a tenant may use a feature.
+    /// Returns whether a tenant may use a feature.
     pub fn is_allowed(&self, tenant: TenantId, feature: ApiFeature) -> bool {
         self.of(tenant).allows(feature)
     }
 
-    /// Counts something that happens seldom.
+    /// Counts a rare event.
     pub fn count(&self, tenant: TenantId, key: UsageKey, count: u64) {
         self.of(tenant).add(key, count);
     }
@@ -123,17 +123,17 @@ impl UsageStore {
 
     fn entries(&self) -> Vec<(TenantId, Arc<TenantUsageEntry>)> {
         let tenants = self.tenants.read();
-        // The system has no limits, and nobody looks at its usage.
+        // The system tenant has no limits, and nobody looks at its usage.
         let known = tenants.iter().filter(|(tenant, _)| !tenant.is_null());
         known
             .map(|(tenant, entry)| (*tenant, Arc::clone(entry)))
             .collect()
     }
 
-    /// Goes on from what is stored of all tenants, so that what was used up before the start is used up after it.
+    /// Continues from the stored usage of all tenants, so that limits used up before a restart stay used up.
     ///
     /// # Errors
-    /// A store failed; asking again goes on where it stopped.
+    /// A store failed; another call continues where this one stopped.
     pub async fn restore(&self) -> StoreResult<()> {
         let mut link = PageLink {
             sort_property: Some("createdTime".to_owned()),
@@ -152,10 +152,10 @@ impl UsageStore {
         self.refresh().await
     }
 
-    /// Reads what is stored of new tenants, and the profiles that have changed.
+    /// Reads the stored usage of new tenants, and the profiles that have changed.
     ///
     /// # Errors
-    /// A store failed; asking again goes on where it stopped.
+    /// A store failed; another call continues where this one stopped.
     pub async fn refresh(&self) -> StoreResult<()> {
         let _one = self.reporting.lock().await;
         self.read_stale().await
@@ -178,7 +178,7 @@ impl UsageStore {
         Ok(())
     }
 
-    /// Brings the limits of a tenant up to date, and its counts where they were not read yet.
+    /// Updates the limits of a tenant, and its counts if they have not been read yet.
     async fn read(&self, tenant: TenantId, entry: &TenantUsageEntry) -> StoreResult<Option<UsageReport>> {
         let profile = match self
             .stores
@@ -212,7 +212,7 @@ impl UsageStore {
         Ok(Some(report))
     }
 
-    /// Stores what was counted: `urgent_only` what costs money a piece.
+    /// Stores the counts; with `urgent_only`, only those whose units cost money.
     pub async fn report(&self, urgent_only: bool) {
         let _one = self.reporting.lock().await;
         if let Err(error) = self.read_stale().await {
@@ -253,7 +253,7 @@ impl UsageStore {
         Ok(())
     }
 
-    /// Stores points; those that are not taken are tried again with the next report. Tells what has changed.
+    /// Stores points and announces changes. Points that the store refuses are tried again with the next report.
     async fn store(&self, reports: Vec<(TenantId, Arc<TenantUsageEntry>, UsageReport)>) {
         let mut rows = Vec::new();
         let mut pending = Vec::new();
@@ -328,7 +328,7 @@ impl UsageStore {
         }
     }
 
-    /// Reports until told to stop; what was counted by then is stored.
+    /// Reports until told to stop, then stores the remaining counts.
     pub async fn run(self: Arc<Self>, options: Options, mut stop: watch::Receiver<bool>) {
         let all_ticks = options.report_interval.0.as_secs().max(1);
         let mut ticks = tokio::time::interval(TICK);
@@ -360,7 +360,7 @@ impl UsageStore {
     }
 }
 
-/// Counts as they are stored.
+/// Extracts the stored counts.
 fn counts(latest: &[LatestValue]) -> Vec<StoredUsage> {
     let find = |name: &str| {
         let point = &latest.iter().find(|latest| latest.key == name)?.point;
@@ -377,7 +377,7 @@ fn counts(latest: &[LatestValue]) -> Vec<StoredUsage> {
     UsageKey::ALL.into_iter().map(stored).collect()
 }
 
-/// States as they are stored, of those features that have one.
+/// Extracts the stored states, for the features that have one.
 fn states(latest: &[LatestValue]) -> Vec<(ApiFeature, UsageState)> {
     let find = |feature: ApiFeature| {
         let found = latest.iter().find(|latest| latest.key == feature.state_key())?;
@@ -386,7 +386,7 @@ fn states(latest: &[LatestValue]) -> Vec<(ApiFeature, UsageState)> {
     ApiFeature::ALL.into_iter().filter_map(find).collect()
 }
 
-/// Older and newer points, each time of a series once.
+/// Merges older and newer points, with one point per series and time.
 fn merged(mut older: Vec<UsagePoint>, newer: Vec<UsagePoint>) -> Vec<UsagePoint> {
     older.retain(|old| !newer.iter().any(|new| new.key == old.key && new.ts == old.ts));
     let spare = (older.len() + newer.len())
@@ -407,7 +407,7 @@ impl EntityListener for UsageStore {
             (EntityType::TenantProfile, ChangeKind::Saved | ChangeKind::Deleted) => {
                 let profile = TenantProfileId(entity.id);
                 for entry in self.tenants.read().values() {
-                    // One that is being read may have been read before the change.
+                    // An entry that is being read may have been read before the change.
                     if entry.profile.lock().is_none_or(|known| known == profile) {
                         entry.is_stale.store(true, Ordering::Release);
                     }

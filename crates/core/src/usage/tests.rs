@@ -1,11 +1,11 @@
-//! Facts about usage, with simulated time.
+//! Tests of usage, with simulated time.
 
 use fieldline_model::entity::TenantProfile;
 use serde_json::{Value as Json, json};
 
 use super::*;
 
-/// 2023-11-14 22:13:20 UTC, and when its month and hour began.
+/// 2023-11-14 22:13:20 UTC, and the start of its month and hour.
 const NOW: i64 = 1_700_000_000_000;
 const MONTH: i64 = 1_698_796_800_000;
 const HOUR: i64 = 1_699_999_200_000;
@@ -19,7 +19,7 @@ fn limits(settings: Json) -> UsageLimits {
     })
 }
 
-/// The points as `key@time = value`.
+/// Formats the points as `key@time = value`.
 fn shown(report: &UsageReport) -> Vec<String> {
     let mut points: Vec<String> = report
         .points
