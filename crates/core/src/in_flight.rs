@@ -84,9 +84,9 @@ pub struct LoadInHand {
 pub enum InFlightWork {
     /// Records.
     Pack(InFlightBatch),
-    /// Something that was loaded.
+    /// An item that was being loaded.
     Load(LoadInHand),
-    /// Something that was kept, whether it was worked on or waited.
+    /// A kept item, whether it was being processed or waiting.
     Kept(InFlightKept),
 }
 

@@ -1,4 +1,4 @@
-//! What a delivery holds that this program can read.
+//! The part of a delivery that this program version can read.
 
 use fieldline_model::EntityKey;
 use fieldline_model::kv::CorruptData;
@@ -11,20 +11,20 @@ use crate::ports::{ConsumerRecords, Offset};
 
 static UNREADABLE_GATE: LogGate = LogGate::new(5);
 
-/// The records of a delivery as far as this program can go.
+/// The decoded records of a delivery, up to the first that this program version does not understand.
 pub(super) struct DecodedBatch<'a> {
-    /// Each with its position.
+    /// The records with their positions.
     pub(super) readable: Vec<(Offset, JournalRecord<'a>)>,
-    /// Which devices sent something, and when it was received.
+    /// The devices that sent something, with the time of receipt.
     pub(super) activity: Vec<(EntityKey, i64)>,
     /// Position to continue from.
     pub(super) next: Offset,
-    /// The version of the record at `next`, if a version of the program wrote it that this one does not understand.
+    /// The version of the record at `next`, if another program version wrote it and this one does not understand it.
     pub(super) foreign: Option<u8>,
 }
 
 impl<'a> DecodedBatch<'a> {
-    /// Decodes the records. Those that are damaged are counted and left out; a foreign one ends the batch.
+    /// Decodes the records. Damaged ones are counted and skipped; a record of a foreign version ends the batch.
     pub(super) fn decode(records: &'a ConsumerRecords) -> Self {
         let mut batch = Self {
             readable: Vec::new(),
@@ -41,7 +41,7 @@ impl<'a> DecodedBatch<'a> {
             }
             match record.and_then(decode) {
                 Ok(record) => {
-                    // What was diverted was heard when it was first read.
+                    // A diverted record counted as activity when it was first read.
                     if !matches!(record.body, RecordBody::Message(_) | RecordBody::Diverted(_)) {
                         batch.activity.push((record.subject, record.received_ms));
                     }

@@ -1,4 +1,4 @@
-//! Records that were in hand when the process died: one by one, and without those that it has died of.
+//! Recovery after a crash: processes the records that were in flight one by one, and sets aside those that caused it.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use crate::in_flight::{BatchIsolation, CrashCount, RecordTreatment};
 use crate::ports::{ConsumerRecords, Offset, Partition, StoreEffects};
 use crate::set_aside::RecordPosition;
 
-/// For how long records of one delivery are taken one by one. Where each waits for something outside, what is left after
-/// that goes together again: another death finds fewer of them.
+/// How long the records of one delivery are processed one by one. If each of them waits for something external, the
+/// rest is then processed together; another crash leaves fewer suspects.
 const SINGLE_RECORD_TIME: Duration = Duration::from_secs(30);
 
 impl IngestWorker {
-    /// Processes records some of which are suspected.
+    /// Processes records of which some are suspected.
     pub(super) async fn store_singly(&mut self, mut rest: ConsumerRecords) -> Result<(), IngestShutdown> {
         let partition = rest.partition;
         let begun = Instant::now();
@@ -49,7 +49,7 @@ impl IngestWorker {
         Ok(())
     }
 
-    /// Keeps a record and goes on behind it.
+    /// Sets a record aside and moves the position past it.
     async fn set_aside(&mut self, record: ConsumerRecords, deaths: CrashCount) -> Result<(), IngestShutdown> {
         let partition = record.partition;
         let bytes = record.bytes.slice(LENGTH_BYTES.min(record.bytes.len())..);
@@ -68,7 +68,7 @@ impl IngestWorker {
 }
 
 impl IngestShared {
-    /// Keeps a record of which the process has died; returns false where there is nowhere to keep it.
+    /// Sets aside a record that has crashed the process; returns false if there is no store to keep it.
     pub(super) async fn set_aside(
         &self,
         partition: Partition,
@@ -103,10 +103,10 @@ impl IngestShared {
     }
 }
 
-/// Each record is behind its length.
+/// Each record is preceded by its length.
 const LENGTH_BYTES: usize = 4;
 
-/// Where the first record is that the process has died with alone.
+/// Returns the position of the first record that was alone in flight at a crash, or `end`.
 fn unproven_until(
     end: Offset,
     mut until: Offset,
@@ -121,7 +121,7 @@ fn unproven_until(
     until
 }
 
-/// Takes the records before a position off the front.
+/// Splits off the records before a position.
 fn split_off(rest: &mut ConsumerRecords, until: Offset) -> ConsumerRecords {
     let mut length = 0;
     for _ in rest.first.0..until.0 {
@@ -133,7 +133,7 @@ fn split_off(rest: &mut ConsumerRecords, until: Offset) -> ConsumerRecords {
         length = (length + LENGTH_BYTES).saturating_add(u32::from_le_bytes(*record) as usize);
     }
     let bytes: Bytes = rest.bytes.split_to(length.min(rest.bytes.len()));
-    // Positions may have gaps behind the last record.
+    // There may be gaps in the positions after the last record.
     let next = if rest.bytes.is_empty() { rest.next } else { until };
     let part = ConsumerRecords {
         partition: rest.partition,

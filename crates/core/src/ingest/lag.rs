@@ -1,4 +1,4 @@
-//! Whether storing keeps up with what devices send, for the metrics and a line in the log.
+//! Monitors whether storing keeps up with the devices, for the metrics and the log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use super::metrics;
 use super::service::{ActivityListener, IngestShared};
 use crate::ports::{Offset, Partition};
 
-/// How often it is looked at.
+/// How often the lag is measured.
 const TICK: Duration = Duration::from_secs(1);
-/// Being behind for less than this is worth no line: it is what the journal is for.
+/// A shorter lag is not logged: buffering it is the journal's purpose.
 const NOTABLE: Duration = Duration::from_secs(10);
-/// How often the log is told that it goes on.
+/// How often the log repeats that the lag persists.
 const REMIND_EVERY: Duration = Duration::from_secs(60);
 
-/// Looks until the program stops. On a thread of its own, because a store or a checkpoint that hangs is what it is about.
+/// Monitors the lag until the program stops. It needs its own thread, because it must notice a store or checkpoint that
+/// hangs.
 pub(super) async fn watch(shared: Arc<IngestShared>, listener: Arc<dyn ActivityListener>) {
     let mut lag = LagMonitor::starting(Instant::now());
     while shared.pause(TICK).await.is_ok() {
@@ -41,7 +42,7 @@ pub(super) async fn watch(shared: Arc<IngestShared>, listener: Arc<dyn ActivityL
     }
 }
 
-/// How far one partition has come.
+/// The progress of one partition.
 pub(super) struct PartitionLag {
     pub(super) partition: Partition,
     pub(super) stored: Offset,
@@ -49,26 +50,26 @@ pub(super) struct PartitionLag {
 }
 
 impl PartitionLag {
-    /// Records that are not stored yet.
+    /// Records not stored yet.
     pub(super) fn lag(&self) -> u64 {
         self.end.0.saturating_sub(self.stored.0)
     }
 }
 
-/// What is worth a line.
+/// A change worth logging.
 #[derive(Debug, PartialEq, Eq)]
 enum LagReport {
     Behind,
     CaughtUp,
 }
 
-/// Since when storing has been behind.
+/// Tracks how long storing has been behind.
 struct LagMonitor {
-    /// When everything was stored that had been there one look before.
+    /// The last time when everything present one measurement earlier was stored.
     kept_up: Instant,
-    /// Whether there was such a time; what is behind from the start is so for nobody knows how long.
+    /// Whether there was such a time; without one, the age of the backlog is unknown.
     has_kept_up: bool,
-    /// Where the partitions ended at the last look.
+    /// The ends of the partitions at the last measurement.
     ends: HashMap<Partition, Offset>,
     last_report: Option<Instant>,
 }
@@ -83,7 +84,7 @@ impl LagMonitor {
         }
     }
 
-    /// For how long storing has been behind by more than a moment, and what to say about it.
+    /// Returns how long storing has been behind by more than one measurement, and the report to log, if any.
     fn look(&mut self, now: Instant, standing: &[PartitionLag]) -> (Duration, Option<LagReport>) {
         let keeps_up = standing.iter().all(|at| {
             let before = self.ends.get(&at.partition);

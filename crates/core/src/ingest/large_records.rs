@@ -1,6 +1,7 @@
-//! Large records that are on their way to the stores. What a device sends is acknowledged once the journal has it; of large
-//! records a second holds more than the stores take in one, and whatever comes behind them in a partition waits. So a tenant
-//! may have only so many bytes of them between journal and stores; more wait at their devices, and nothing is refused.
+//! Limits the large records between journal and stores. A device's data is acknowledged once it is in the journal. One
+//! second of large records in the journal takes the stores longer than a second, and later records of the partition
+//! wait behind them. Each tenant may therefore have only a limited number of such bytes in flight. Further devices
+//! wait; nothing is refused.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,16 +18,16 @@ use crate::memory_pool::{MemoryPool, MemoryShare};
 use crate::options::ByteSize;
 use crate::ports::{AppendError, Offset, Partition};
 
-/// Records of this mean size are large, bytes: a journal's second of them is more than the stores take in one.
+/// Records of this mean size are large, bytes: the journal takes more of them per second than the stores.
 const LARGE_RECORD: usize = 1 << 10;
-/// So is an append of this size, bytes, whatever it consists of.
+/// An append of this size is large as well, bytes, whatever it consists of.
 const LARGE_APPEND: usize = 128 << 10;
-/// Bytes of them that all tenants may have under way; one that is alone has three eighths. The stores take that in about a
-/// second.
+/// Bytes of large records that all tenants may have in flight; a tenant alone gets three eighths. The stores take this
+/// amount in about a second.
 const PENDING_LIMIT: ByteSize = ByteSize::mib(64);
-/// An append counts at most so much of it.
+/// Most bytes that one append counts.
 const MAX_APPEND_BYTES: usize = 16 << 20;
-/// For how long a device waits: a partition may stand still.
+/// How long a device waits at most: a partition may be stopped.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// See the module.
@@ -39,26 +40,26 @@ pub(super) struct LargeRecordLimiter {
 }
 
 struct PendingLargeRecord {
-    /// The record is at this position, or behind it.
+    /// The record is at this position or after it.
     at: Offset,
     since: Instant,
     _share: MemoryShare,
 }
 
-/// A place for large records, if they need one and there was one.
+/// A permit for large records, if they need one and one was available.
 pub type LargeRecordPermit = Option<MemoryShare>;
 
-/// How large the records of an append are.
+/// The size of the records of an append.
 #[derive(Debug, Clone, Copy)]
 pub struct AppendSize {
-    /// Bytes of all.
+    /// Bytes of all records.
     pub bytes: usize,
-    /// How many there are.
+    /// Number of records.
     pub records: u32,
 }
 
 impl AppendSize {
-    /// Of one record.
+    /// Creates the size of one record.
     pub const fn single(bytes: usize) -> Self {
         Self { bytes, records: 1 }
     }
@@ -88,10 +89,10 @@ impl LargeRecordLimiter {
         })
     }
 
-    /// A place for records of a size; `None` where they need none.
+    /// Acquires a permit for records of a size; `None` if they need none.
     ///
     /// # Errors
-    /// [`AppendError::Busy`]: the tenant has too much under way.
+    /// [`AppendError::Busy`]: the tenant has too much in flight.
     pub(super) fn try_acquire(
         &self,
         tenant: TenantId,
@@ -112,7 +113,8 @@ impl LargeRecordLimiter {
         share.map(Some).map_err(|_| AppendError::Busy)
     }
 
-    /// The same, waiting for what is under way, but not for ever: who has waited long enough goes on without a place.
+    /// Like [`Self::try_acquire`], but waits for bytes in flight to be stored, for a limited time: after that, the
+    /// request proceeds without a permit.
     pub(super) async fn acquire(&self, tenant: TenantId, size: AppendSize) -> LargeRecordPermit {
         if !size.is_large() {
             return None;
@@ -127,12 +129,12 @@ impl LargeRecordLimiter {
         self.lines.run_in_turn(tenant, deadline, entered).await.ok()
     }
 
-    /// Records were appended to a partition of which this was the durable end.
+    /// Keeps the permit of an append until it is stored; `end` is the partition's durable end before the append.
     pub(super) fn track_append(&self, partition: Partition, end: Offset, place: &mut LargeRecordPermit) {
         let Some(share) = place.take() else { return };
         let mut under_way = self.pending.lock();
         let queue = under_way.entry(partition).or_default();
-        // Those that are appended and not durable yet come before.
+        // Appends that are not durable yet come before this one.
         let behind = queue.back().map_or(0, |last| last.at.0 + 1);
         queue.push_back(PendingLargeRecord {
             at: Offset(end.0.max(behind)),
@@ -142,7 +144,7 @@ impl LargeRecordLimiter {
         self.count.fetch_add(1, Ordering::Release);
     }
 
-    /// Everything of a partition before a position is in the stores.
+    /// Releases the permits of a partition for the records before a position: all of them are stored.
     pub(super) fn release_stored(&self, partition: Partition, position: Offset) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
@@ -159,7 +161,8 @@ impl LargeRecordLimiter {
         self.count.fetch_sub(passed, Ordering::Release);
     }
 
-    /// Whose partition stands still holds up nobody else, and what could not be written in the end leaves nothing.
+    /// Releases old permits, so that a stopped partition delays no other, and a record that was never written holds
+    /// nothing.
     fn forget_old(&self) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
@@ -234,7 +237,7 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert!(append(&large, tenant, 4 << 20));
         assert_eq!(large.count.load(Ordering::Relaxed), 1);
-        // What was forgotten is stored after all: the one that has come since is not.
+        // The released record is stored in the end; the one that came later is not.
         large.release_stored(HERE, Offset(7));
         assert_eq!(large.pool.held(), 4 << 20);
     }

@@ -1,4 +1,4 @@
-//! Names of the ingest path's metrics.
+//! Names of the metrics of the ingest path.
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 

@@ -1,4 +1,4 @@
-//! What happens to records between the journal and the stores.
+//! Processing of records between the journal and the stores.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,40 +23,40 @@ use crate::ports::{
 static RETRY_GATE: LogGate = LogGate::new(2);
 static REFUSED_GATE: LogGate = LogGate::new(5);
 
-/// The records of one delivery that this program can read, in their order.
+/// The records of one delivery that this program version can read, in order.
 pub struct DeliveredBatch<'a> {
-    /// Where they come from, and their bytes.
+    /// The delivery, with its partition and bytes.
     pub records: &'a ConsumerRecords,
-    /// Each with its position.
+    /// The records with their positions.
     pub readable: &'a [(Offset, JournalRecord<'a>)],
     /// Position to continue from.
     pub next: Offset,
-    /// Who waits behind them.
+    /// The tenants that wait behind these records.
     pub waits: WaitingTenants,
 }
 
-/// What the store has made of effects.
+/// The outcome of storing effects.
 enum StoreVerdict {
     Stored,
-    /// It would refuse them again.
+    /// The store would refuse the effects again.
     Refused(StoreError),
 }
 
 /// Turns the records of one worker's partitions into effects, and applies them. It lives on the worker's thread.
 ///
 /// # Promises
-/// - When `process` has returned, the store's position of the partition is `delivered.next`, and what the records do is
-///   stored, or waits in the state rows that were stored with the position.
+/// - When `process` has returned, the store's position of the partition is `delivered.next`, and the effects of the
+///   records are stored, or pending in the state rows that were stored with the position.
 #[async_trait(?Send)]
 pub trait RecordProcessor {
-    /// The partition is this worker's from here on.
+    /// Assigns a partition to this worker.
     async fn assign_partition(
         &mut self,
         partition: Partition,
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown>;
 
-    /// The partition is somebody else's from here on.
+    /// Revokes a partition, which another worker takes over.
     fn revoke_partition(&mut self, partition: Partition);
 
     /// Processes records.
@@ -66,27 +66,27 @@ pub trait RecordProcessor {
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown>;
 
-    /// Waits until there is something to do that no record brings. Dropping the future loses nothing.
+    /// Waits until there is work that no record triggers. Dropping the future loses nothing.
     async fn wake(&mut self);
 
-    /// Does what [`wake`](Self::wake) has announced.
+    /// Does the work that [`wake`](Self::wake) has announced.
     async fn work(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown>;
 
-    /// Is told regularly, and before the end, to let go of what it has gathered: statistics, events.
+    /// Writes out what the processor has gathered (statistics, events); called regularly, and before the end.
     async fn flush(&mut self, store: &EffectWriter);
 }
 
-/// Makes the processor of each worker, on the worker's thread.
+/// Creates the processor of each worker, on the worker's thread.
 pub type ProcessorFactory = Arc<dyn Fn() -> Box<dyn RecordProcessor> + Send + Sync>;
 
-/// Takes what messages do that no journal has.
+/// Receives the effects of messages that are in no journal.
 #[async_trait]
 pub trait EffectSink: Send + Sync {
-    /// Takes effects; their states mean nothing.
+    /// Takes effects; their state rows are ignored.
     async fn take(&self, effects: &StoreEffects<'_>) -> StoreResult<()>;
 }
 
-/// The store as processors see it: it applies effects until they are stored or refused for good.
+/// The store as processors see it: applies effects until they are stored or permanently refused.
 pub struct EffectWriter(EffectTarget);
 
 enum EffectTarget {
@@ -99,13 +99,14 @@ impl EffectWriter {
         Self(EffectTarget::Store(shared.clone()))
     }
 
-    /// Hands effects on where no journal is read: positions and figures mean nothing, what the sink refuses is lost.
+    /// Creates a writer for use without a journal: positions and metrics are ignored, and effects that the sink refuses
+    /// are lost.
     pub fn detached(sink: Arc<dyn EffectSink>) -> Self {
         Self(EffectTarget::Sink(sink))
     }
 
-    /// Applies the effects of the records before `next`, trying as long as the store is the reason why it fails. What the
-    /// store refuses for good is left out, logged and counted.
+    /// Applies the effects of the records before `next`, and retries while the store is unavailable. Effects that the
+    /// store refuses permanently are skipped, logged and counted.
     ///
     /// # Errors
     /// The program stops.
@@ -123,7 +124,7 @@ impl EffectWriter {
         Ok(())
     }
 
-    /// Applies what happens between records, in the same way: the position stays.
+    /// Applies effects that arise between records, in the same way; the position stays.
     ///
     /// # Errors
     /// The program stops.
@@ -162,7 +163,7 @@ impl EffectWriter {
         }
     }
 
-    /// The state rows that were stored with a partition's positions.
+    /// Returns the state rows that were stored with a partition's positions.
     ///
     /// # Errors
     /// The program stops.
@@ -181,7 +182,7 @@ impl EffectWriter {
         }
     }
 
-    /// Notes that something which was kept is worked on, if it may be.
+    /// Notes that a kept item is being processed, if it may be.
     pub fn take_kept(&self, kept: InFlightKept) -> KeptTurn {
         match &self.0 {
             EffectTarget::Store(shared) => shared.crashes.in_flight.take_kept(kept),
@@ -189,8 +190,8 @@ impl EffectWriter {
         }
     }
 
-    /// Sets a record aside of which the process has died, trying as long as the store is the reason why it fails. Returns
-    /// false where there is nowhere to keep it.
+    /// Sets aside a record that has crashed the process, and retries while the store is unavailable. Returns false if
+    /// there is no store to keep it.
     ///
     /// # Errors
     /// The program stops.
@@ -207,7 +208,7 @@ impl EffectWriter {
         }
     }
 
-    /// Waits before another try of what has failed for reasons of its own.
+    /// Waits before the caller retries an operation that failed for its own reasons.
     ///
     /// # Errors
     /// The program stops.
@@ -215,7 +216,7 @@ impl EffectWriter {
         self.pause_for(RETRY_PAUSE).await
     }
 
-    /// The same for a time.
+    /// Like [`Self::pause`], for a given time.
     ///
     /// # Errors
     /// The program stops.
@@ -230,7 +231,7 @@ impl EffectWriter {
     }
 }
 
-/// Storing what records do.
+/// Stores the effects of records.
 impl IngestShared {
     async fn store_one_by_one(
         &self,
@@ -274,7 +275,7 @@ impl IngestShared {
         Ok(())
     }
 
-    /// Applies effects once, again and again while the store cannot serve.
+    /// Applies effects, and retries while the store is unavailable.
     async fn try_store(
         &self,
         partition: Partition,
@@ -294,7 +295,7 @@ impl IngestShared {
                 }
                 Err(error) => error,
             };
-            // Damage of the store says nothing against the records: giving them up would lose all that come.
+            // A damaged store is no fault of the records: giving them up would lose all later ones, too.
             if !error.kind().is_retryable() && error.kind() != StoreErrorKind::Corrupt {
                 return Ok(StoreVerdict::Refused(error));
             }
@@ -315,11 +316,11 @@ fn report_refused(partition: Partition, subject: EntityKey, error: &StoreError) 
     }
 }
 
-/// Stores what devices send as it is, without rule chains.
+/// Stores the data of devices directly, without rule chains.
 pub struct DirectProcessor;
 
 impl DirectProcessor {
-    /// The processors of workers without rule chains.
+    /// Returns the factory for workers without rule chains.
     pub fn processors() -> ProcessorFactory {
         Arc::new(|| Box::new(Self))
     }
@@ -358,7 +359,7 @@ impl RecordProcessor for DirectProcessor {
     async fn flush(&mut self, _: &EffectWriter) {}
 }
 
-/// Adds what one record does.
+/// Adds the effects of one record.
 fn collect<'a>(record: &JournalRecord<'a>, effects: &mut StoreEffects<'a>) {
     let subject = record.subject;
     match record.body {

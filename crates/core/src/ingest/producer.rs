@@ -1,4 +1,4 @@
-//! The producing end: from a transport into the journal.
+//! The producing side: from a transport into the journal.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,25 +22,25 @@ use crate::ports::{
     StoreError, StoreErrorKind, StoreResult,
 };
 
-/// Name of the queue that device messages go to unless their profile says otherwise.
+/// Name of the queue for device messages unless their profile names another one.
 pub const MAIN_QUEUE: &str = "Main";
 
-/// How long messages of the platform wait for room in the journal. Long enough for a few checkpoints to give some back; not
-/// without an end, because who works on the log may be the one who waits.
+/// How long messages of the platform wait for room in the journal. A few checkpoints in this time free some room; the
+/// wait must end, because the waiting caller may be the one that consumes the log.
 pub const PUSH_TIMEOUT: Duration = Duration::from_secs(5);
-/// Before another try on a full disk.
+/// Pause before a retry on a full disk.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 static PUSH_GATE: LogGate = LogGate::new(1);
 
-/// Further queues, by the tenant they belong to and their names.
+/// Further queues, by tenant and name.
 type OtherQueues = HashMap<(TenantId, Box<str>), QueueProducer>;
 
-/// Appends device records to a queue of the journal, all of one originator to the same partition.
+/// Appends device records to a queue of the journal; all records of one originator go to the same partition.
 #[derive(Clone)]
 pub struct QueueProducer {
     journal: Arc<dyn Journal>,
     queue: QueueId,
-    /// As the journal knows it.
+    /// The name in the journal.
     name: Arc<str>,
     partitions: u16,
     others: Arc<RwLock<OtherQueues>>,
@@ -67,8 +67,8 @@ impl QueueProducer {
         })
     }
 
-    /// Opens another queue, of a tenant or (with the null tenant) of all that have none of that name, with `partitions`
-    /// partitions if it does not exist yet.
+    /// Opens another queue, of a tenant or (with the null tenant) shared by all tenants without a queue of that name,
+    /// with `partitions` partitions if it does not exist yet.
     pub fn open_other(&self, tenant: TenantId, name: &str, partitions: u16) -> Result<Self, JournalError> {
         let key = (tenant, Box::from(name));
         if let Some(open) = self.others.read().get(&key) {
@@ -79,7 +79,7 @@ impl QueueProducer {
         Ok(other)
     }
 
-    /// The same without routing anything to it: for what is left in a queue that is no more.
+    /// Like [`Self::open_other`] without routing records to the queue: for the remaining records of a deleted queue.
     pub fn open_unrouted(&self, tenant: TenantId, name: &str, partitions: u16) -> Result<Self, JournalError> {
         let stored = if tenant.is_null() {
             name.to_owned()
@@ -97,7 +97,8 @@ impl QueueProducer {
         })
     }
 
-    /// All queues but the main one that were ever opened, as [`open_other`](Self::open_other) takes them.
+    /// Lists all queues except the main one that were ever opened, in the form that [`open_other`](Self::open_other)
+    /// takes.
     pub fn stored(&self) -> Vec<(TenantId, String)> {
         let names = self.journal.queues().into_iter();
         let others = names.filter(|name| name != MAIN_QUEUE);
@@ -109,23 +110,23 @@ impl QueueProducer {
             .collect()
     }
 
-    /// The name under which the journal has the queue.
+    /// The name of the queue in the journal.
     pub fn stored_name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// This queue, and all that something is routed to.
+    /// Returns this queue and all queues with routing.
     pub(super) fn all(&self) -> Vec<Self> {
         let others = self.others.read();
         std::iter::once(self).chain(others.values()).cloned().collect()
     }
 
-    /// Routes nothing to a queue any more.
+    /// Stops routing records to a queue.
     pub fn close_other(&self, tenant: TenantId, name: &str) {
         self.others.write().remove(&(tenant, Box::from(name)));
     }
 
-    /// The queue of that name, as a tenant sees it: its own one, else the shared one, else this one.
+    /// Resolves a queue name for a tenant: the tenant's own queue, else the shared one, else this one.
     pub fn queue_for(&self, tenant: TenantId, name: Option<&str>) -> Cow<'_, Self> {
         let others = self.others.read();
         let name = name.unwrap_or(MAIN_QUEUE);
@@ -138,7 +139,7 @@ impl QueueProducer {
         found.map_or(Cow::Borrowed(self), |found| Cow::Owned(found.clone()))
     }
 
-    /// How many partitions the queue has.
+    /// The number of partitions of the queue.
     pub fn partitions(&self) -> u16 {
         self.partitions
     }
@@ -153,8 +154,8 @@ impl QueueProducer {
         &self.journal
     }
 
-    /// Takes the records of one originator, waiting while the journal catches up; the result resolves when they are
-    /// durable. More than the journal takes in one append is divided, and each part waits until the one before is durable.
+    /// Appends the records of one originator, waiting while the journal is busy; the returned future resolves when they
+    /// are durable. A batch too large for one append is split, and each part waits until the previous one is durable.
     pub async fn append(
         &self,
         subject: EntityKey,
@@ -164,7 +165,7 @@ impl QueueProducer {
             Err(AppendError::TooLarge { limit }) => limit,
             other => return other,
         };
-        // Nothing is taken if a part of it cannot be.
+        // If any part is too large, nothing is appended.
         if records.split_batches(limit).any(|part| part.is_err()) {
             return Err(AppendError::TooLarge { limit });
         }
@@ -186,13 +187,14 @@ impl QueueProducer {
         append.ok_or(AppendError::Busy)
     }
 
-    /// Waits for a place for records of a size, if those are large, but not for ever.
+    /// Waits a limited time for a permit for records of a size, if they are large.
     pub async fn acquire_large(&self, tenant: TenantId, size: AppendSize) -> LargeRecordPermit {
         self.large.acquire(tenant, size).await
     }
 
-    /// Like [`append`](Self::append) by who has [entered](Self::enter), but what is too large for one append is refused, and
-    /// nothing is appended (`None`) once it is not wanted any more: that is looked at after each wait.
+    /// Like [`append`](Self::append), for callers that hold a permit of [`acquire_large`](Self::acquire_large). A batch
+    /// too large for one append is refused. Before each attempt, `is_wanted` decides whether to go on; if not, nothing
+    /// is appended (`None`).
     ///
     /// # Errors
     /// Those of the journal.
@@ -219,7 +221,7 @@ impl QueueProducer {
         place: &mut LargeRecordPermit,
     ) -> Result<AppendFuture, AppendError> {
         let partition = self.partition_of(subject);
-        // As it is before: what is appended is not before that.
+        // Taken before the append, whose records lie at or after this end.
         let end = place.is_some().then(|| self.journal.end(partition));
         let append = self.journal.append(partition, records, AppendOrigin::Device)?;
         self.senders.note(partition.index, subject.tenant);
@@ -229,12 +231,12 @@ impl QueueProducer {
         Ok(append)
     }
 
-    /// Takes a record that the platform itself has made, for the tenant of its originator. There is room for it also where
-    /// there is none for devices; where the journal's reserve is used up as well, it waits, until `deadline` at most. The
-    /// result resolves when it is durable.
+    /// Appends a record of the platform itself, for the tenant of its originator. There is room for it even if there is
+    /// none for devices; if the journal's reserve is also exhausted, the call waits until `deadline`. The returned
+    /// future resolves when the record is durable.
     ///
     /// # Errors
-    /// There was no room until then, which is counted and told in the log; or the journal takes nothing.
+    /// There was no room until the deadline, which is counted and logged, or the journal accepts no appends.
     pub async fn push(
         &self,
         deadline: Instant,
@@ -245,8 +247,8 @@ impl QueueProducer {
             .await
     }
 
-    /// Like [`push`](Self::push), but no tenant's share of the reserve is charged: what makes way for others must get out
-    /// whatever its tenant has used.
+    /// Like [`push`](Self::push), but without charging a tenant's share of the reserve: records that make way for
+    /// others must get through, no matter how much their tenant has used.
     ///
     /// # Errors
     /// Those of [`push`](Self::push).
@@ -295,10 +297,11 @@ impl QueueProducer {
         }
     }
 
-    /// Like [`push`](Self::push), waiting until it is durable: it is tried again when the disk turns out to be full only then.
+    /// Like [`push`](Self::push), but waits until the record is durable, and retries if the disk turns out to be full
+    /// at that point.
     ///
     /// # Errors
-    /// Those of [`push`](Self::push), and that the write has failed.
+    /// Those of [`push`](Self::push), and a failed write.
     pub async fn push_durably(
         &self,
         deadline: Instant,
@@ -315,10 +318,11 @@ impl QueueProducer {
         }
     }
 
-    /// Like [`append`](Self::append), but refuses instead of waiting, and what is too large for one append as well.
+    /// Like [`append`](Self::append), but refuses instead of waiting, and also refuses a batch too large for one
+    /// append.
     ///
     /// # Errors
-    /// Besides those of the journal, [`AppendError::Busy`] where the tenant has too much under way.
+    /// Besides those of the journal, [`AppendError::Busy`] if the tenant has too much in flight.
     pub fn try_append(&self, subject: EntityKey, records: &RecordBatch) -> Result<AppendFuture, AppendError> {
         let mut place = self.large.try_acquire(subject.tenant, records.into())?;
         self.append_device(subject, records, &mut place)
@@ -332,7 +336,7 @@ impl QueueProducer {
     }
 }
 
-/// The tenant and the name of a queue, as [`QueueProducer::open_other`] takes them.
+/// Splits a stored queue name into tenant and name, as [`QueueProducer::open_other`] takes them.
 fn of_stored(stored: &str) -> (TenantId, &str) {
     let of_tenant = stored
         .split_once('/')
@@ -356,8 +360,8 @@ impl RecordQueue for QueueProducer {
     }
 }
 
-/// The partition of an originator. Stored data depends on this: a change would break the order of records around an upgrade,
-/// and leave what is kept for an originator behind.
+/// Maps an originator to its partition. Stored data depends on this function: a change would break the order of records
+/// around an upgrade, and orphan the state kept for an originator.
 pub fn partition_index(originator: Uuid, partitions: u16) -> u16 {
     let bits = originator.as_u128();
     let folded = (bits as u64) ^ ((bits >> 64) as u64);

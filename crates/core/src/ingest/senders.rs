@@ -1,5 +1,5 @@
-//! Whether more than one tenant sends to a partition. A worker sees what it takes, not what waits behind that: whoever has
-//! nobody behind him may take his time, and who has others must make way.
+//! Tracks whether several tenants send to a partition. A worker sees the records it takes, but not those queued behind
+//! them. A tenant with no others behind it may take its time; otherwise it must make way.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use parking_lot::RwLock;
 
 use crate::ports::QueueId;
 
-/// The senders of the partitions of a queue since the program started.
+/// The senders to the partitions of a queue since the program started.
 pub(super) struct PartitionSenders(Box<[LastSender]>);
 
-/// Who sends to one partition; on a cache line of its own, as transports on all processors write there.
+/// The senders to one partition, on its own cache line because transports on all processors write here.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct LastSender {
-    /// The last tenant, by a part of its id; 0 for none.
+    /// The last tenant, by a hash of its id; 0 for none.
     last: AtomicU64,
-    /// How often it was another one than before.
+    /// How often the tenant changed.
     changes: AtomicU64,
 }
 
@@ -28,7 +28,7 @@ struct LastSender {
 pub(super) struct QueueSenders(Arc<RwLock<HashMap<QueueId, Arc<PartitionSenders>>>>);
 
 impl QueueSenders {
-    /// Those of a queue, the same ones however often it is opened.
+    /// Returns the senders of a queue, the same ones each time it is opened.
     pub(super) fn of(&self, queue: QueueId, partitions: u16) -> Arc<PartitionSenders> {
         let mut queues = self.0.write();
         queues
@@ -37,7 +37,7 @@ impl QueueSenders {
             .clone()
     }
 
-    /// Those of a queue that was opened.
+    /// Returns the senders of a queue, if it was opened.
     pub(super) fn get(&self, queue: QueueId) -> Option<Arc<PartitionSenders>> {
         self.0.read().get(&queue).cloned()
     }
@@ -48,13 +48,13 @@ impl PartitionSenders {
         Arc::new(Self((0..partitions).map(|_| LastSender::default()).collect()))
     }
 
-    /// A tenant sends to a partition.
+    /// Records that a tenant sends to a partition.
     pub(super) fn note(&self, partition: u16, tenant: TenantId) {
         let Some(sender) = self.0.get(usize::from(partition)) else {
             return;
         };
         let of_tenant = part_of(tenant);
-        // Of two that come at the same moment one may be missed; they come again.
+        // Of two concurrent senders one may be missed; it will be noted with its next record.
         let last = sender.last.load(Ordering::Relaxed);
         if last != of_tenant {
             sender.last.store(of_tenant, Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl PartitionSenders {
         }
     }
 
-    /// How often tenants have followed each other at a partition.
+    /// How often the sending tenant of a partition changed.
     pub(super) fn changes(&self, partition: u16) -> u64 {
         let sender = self.0.get(usize::from(partition));
         sender.map_or(0, |sender| sender.changes.load(Ordering::Relaxed))
@@ -79,17 +79,17 @@ fn part_of(tenant: TenantId) -> u64 {
     (tenant.0.as_u64_pair().0 ^ tenant.0.as_u64_pair().1).max(1)
 }
 
-/// Who waits behind the records of a delivery.
+/// The tenants that wait behind the records of a delivery.
 pub struct WaitingTenants {
-    /// `None` where nobody knows.
+    /// `None` if unknown.
     pub(super) senders: Option<Arc<PartitionSenders>>,
     pub(super) partition: u16,
-    /// [`PartitionSenders::changes`] at the delivery before.
+    /// [`PartitionSenders::changes`] at the previous delivery.
     pub(super) changes: u64,
 }
 
 impl WaitingTenants {
-    /// Whether other tenants have sent something to the partition since the delivery before.
+    /// Returns whether other tenants have sent to the partition since the previous delivery.
     pub fn has_others(&self, tenant: TenantId) -> bool {
         self.senders.as_ref().is_some_and(|senders| {
             senders.changes(self.partition) != self.changes || !senders.is_last(self.partition, tenant)

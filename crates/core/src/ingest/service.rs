@@ -1,4 +1,4 @@
-//! The workers' threads, and what they share.
+//! The threads of the workers, and their shared state.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,42 +22,43 @@ use crate::set_aside::SetAsideService;
 
 /// Consumer group of the ingest workers.
 const GROUP: &str = "ingest";
-/// Bytes that workers of a slow queue take at a time.
+/// Most bytes that workers of a slow queue take at a time.
 const SLOW_BATCH: usize = 256 << 10;
-/// How far the threads of a slow queue stand back.
+/// Niceness of the threads of a slow queue.
 #[cfg(target_os = "linux")]
 const SLOW_NICENESS: i32 = 10;
 
-/// Hears from ingest which devices are alive.
+/// Receives the activity of devices from ingest.
 pub trait ActivityListener: Send + Sync {
-    /// Notes that devices were heard at times in milliseconds. Subjects other than devices have no activity state.
+    /// Records that devices were active at times in milliseconds. Subjects other than devices have no activity state.
     fn record_activities(&self, heard: &[(EntityKey, i64)]);
-    /// Says how far behind those are who tell of messages: nobody is taken for silent whose message may be on its way.
+    /// Sets how far ingest is behind: a device must not be considered inactive while its message may still be in the
+    /// journal.
     fn set_lag(&self, time: Duration);
 }
 
-/// Where the effects of records go.
+/// The destinations of the effects of records.
 #[derive(Clone)]
 pub struct IngestStores {
     /// Time series, latest values and attributes.
     pub store: Arc<dyn IngestStore>,
-    /// Who hears that devices are alive.
+    /// Receives the activity of devices.
     pub activity: Arc<dyn ActivityListener>,
-    /// What happens to the records on their way.
+    /// Creates the processors of the records.
     pub processors: ProcessorFactory,
 }
 
-/// What ingest does about records that the process dies of.
+/// The handling of records that crash the process.
 #[derive(Clone)]
 pub struct CrashHandling {
-    /// What is in hand, and what was when the process before died.
+    /// The work in flight, now and when the previous process died.
     pub in_flight: Arc<InFlightTracker>,
-    /// Where records go that are not tried again.
+    /// Keeps the records that are not tried again.
     pub set_aside: Option<Arc<SetAsideService>>,
 }
 
 impl Default for CrashHandling {
-    /// Nothing is noted and nothing suspected.
+    /// Notes nothing and suspects nothing.
     fn default() -> Self {
         Self {
             in_flight: InFlightTracker::nowhere(),
@@ -66,13 +67,13 @@ impl Default for CrashHandling {
     }
 }
 
-/// Why ingest did not start.
+/// The reason why ingest did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestStartError {
     /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The store cannot be brought in line with the journal.
+    /// The store could not be aligned with the journal.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -84,34 +85,34 @@ pub struct IngestService {
     max_bytes: usize,
 }
 
-/// What a thread is for.
+/// The role of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ThreadRole {
-    /// It moves records.
+    /// Moves records.
     Worker,
-    /// It looks after the stores.
+    /// Maintains the stores.
     Keeper,
 }
 
-/// How the workers of a queue go about it.
+/// The pace of the workers of a queue.
 #[derive(Clone, Copy)]
 struct WorkerPace {
-    /// Bytes of records that they take at a time.
+    /// Bytes of records taken at a time.
     max_bytes: usize,
-    /// All other threads come first.
+    /// Whether all other threads take precedence.
     yields: bool,
 }
 
-/// Lets all threads of normal priority come before this one.
+/// Lets all threads of normal priority take precedence over this one.
 fn yield_to_others() {
-    // Of Linux: elsewhere a priority is the whole program's.
+    // Linux only: elsewhere a priority applies to the whole process.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, SLOW_NICENESS) {
         warn!(%error, "cannot lower the priority of a thread");
     }
 }
 
-/// What the threads share.
+/// State shared by the threads.
 pub(super) struct IngestShared {
     pub(super) store: Arc<dyn IngestStore>,
     pub(super) activity: Arc<dyn ActivityListener>,
@@ -119,12 +120,12 @@ pub(super) struct IngestShared {
     large: Arc<LargeRecordLimiter>,
     stored: Mutex<HashMap<Partition, Offset>>,
     durable: Mutex<HashMap<Partition, Offset>>,
-    /// Where each partition ended at the start, until ingest has come there.
+    /// The end of each partition at the start, until ingest has reached it.
     to_replay: Mutex<HashMap<Partition, Offset>>,
-    /// Queues that the store is in line with.
+    /// Queues with which the store has been aligned.
     prepared: Mutex<HashSet<QueueId>>,
     queue_senders: QueueSenders,
-    /// How the journal names the queues.
+    /// The names of the queues in the journal.
     names: Mutex<HashMap<QueueId, Arc<str>>>,
     pub(super) crashes: CrashHandling,
     checkpointed: Notify,
@@ -134,8 +135,8 @@ pub(super) struct IngestShared {
 }
 
 impl IngestService {
-    /// Brings the store in line with the journal, for this queue and all others that the producer knows, then starts
-    /// the workers of this one and the thread that makes checkpoints. Nothing may be appended before.
+    /// Aligns the store with the journal, for this queue and all others that the producer knows. Then starts the
+    /// workers of this queue and the thread that makes checkpoints. Nothing may be appended before.
     pub async fn start(
         uplink: &QueueProducer,
         stores: IngestStores,
@@ -146,7 +147,8 @@ impl IngestService {
         Ok(service)
     }
 
-    /// The same where the process before may have died of a record. The workers wait for [`begin`](Self::begin).
+    /// Like [`Self::start`], after a process that a record may have crashed. The workers wait for
+    /// [`begin`](Self::begin).
     pub async fn start_after(
         crashes: CrashHandling,
         uplink: &QueueProducer,
@@ -163,7 +165,7 @@ impl IngestService {
             )),
             max_bytes: options.batch.as_usize().max(1),
         };
-        // Workers put messages into other queues: all of them have to be as they were until then.
+        // Workers append messages to other queues, so all queues must be aligned before the workers start.
         for queue in uplink.all() {
             service.shared.prepare(&queue).await?;
         }
@@ -182,12 +184,12 @@ impl IngestService {
         Ok(service)
     }
 
-    /// Lets the workers take records, now that whoever has to be able to do something about them can.
+    /// Lets the workers take records, once those who may have to intervene can do so.
     pub fn begin(&self) {
         self.shared.begun.send_replace(true);
     }
 
-    /// Starts workers of a further queue. Nothing may have been appended to it since the program started, unless the
+    /// Starts workers of another queue. Nothing may have been appended to it since the program started, unless the
     /// producer knew it when ingest started.
     pub async fn add_queue(
         &self,
@@ -200,8 +202,8 @@ impl IngestService {
         self.spawn_workers(name, uplink, processors, workers, self.pace())
     }
 
-    /// The same for a queue of what may take long: its workers take fewer records at a time, and the processor only where
-    /// nobody else wants it.
+    /// Like [`Self::add_queue`], for a queue of slow messages: its workers take fewer records at a time, and use only
+    /// processor time that no other thread needs.
     pub async fn add_slow_queue(
         &self,
         name: &str,
@@ -217,7 +219,7 @@ impl IngestService {
         self.spawn_workers(name, uplink, processors, workers, pace)
     }
 
-    /// Whether a queue holds records that are not stored yet, or something is kept for it.
+    /// Returns whether a queue holds records that are not stored yet, or has state rows.
     ///
     /// # Errors
     /// The store failed.
@@ -232,17 +234,17 @@ impl IngestService {
         Ok(false)
     }
 
-    /// Tells the journal that nobody needs the records of a queue any more, which has no workers and
-    /// [holds nothing](Self::holds_something). Its own positions may be older than the store's, and as long as they are, it
-    /// keeps the records, and all that came to any queue after them.
+    /// Commits the stored positions of a queue that has no workers and [holds nothing](Self::holds_something), so that
+    /// the journal can delete its records. The journal's own positions may be older than the store's; until then it
+    /// keeps these records, and all later ones of any queue.
     ///
     /// # Errors
-    /// The journal could not take note of it, or the store failed.
+    /// The journal could not commit the positions, or the store failed.
     pub async fn release(&self, uplink: &QueueProducer) -> Result<(), IngestStartError> {
         let consumers = uplink.journal().subscribe(uplink.queue(), GROUP, 1)?;
         for mut consumer in consumers {
             for partition in partitions(uplink) {
-                // The store's may lie beyond the end of a journal that has lost it.
+                // The stored position may lie beyond the end of a journal that has lost records.
                 let stored = self.shared.store.resume_position(partition).await?;
                 if let Some(stored) = stored {
                     let end = uplink.journal().end(partition);
@@ -266,7 +268,7 @@ impl IngestService {
             .subscribe(uplink.queue(), GROUP, workers.max(1))?;
         for (index, consumer) in consumers.into_iter().enumerate() {
             let (shared, processors) = (self.shared.clone(), processors.clone());
-            // The processor is made on the thread that it stays on.
+            // The processor is created on the thread that it stays on.
             let work = move || async move {
                 if pace.yields {
                     yield_to_others();
@@ -289,7 +291,7 @@ impl IngestService {
         }
     }
 
-    /// Runs a future on a thread of its own, because stores may block.
+    /// Runs a future on its own thread, because stores may block.
     fn spawn<F: Future<Output = ()>>(
         &self,
         name: String,
@@ -319,20 +321,21 @@ impl IngestService {
         Ok(())
     }
 
-    /// Whether everything that the journal held at the start is stored.
+    /// Returns a check whether everything that the journal held at the start is stored.
     pub fn has_replayed(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let shared = self.shared.clone();
         move || shared.to_replay.lock().is_empty()
     }
 
-    /// Asks why ingest has ended for good and the program needs a restart; `None` while it works.
+    /// Returns a function that reports why ingest has failed permanently and the program needs a restart; `None` while
+    /// it works.
     pub fn failure(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
         let shared = self.shared.clone();
         move || shared.failure.lock().clone()
     }
 
-    /// Waits until what the (closed) journal holds is stored, for at most `patience`, and makes it durable. What is not
-    /// stored by then is when the program starts again.
+    /// Waits for at most `patience` until everything in the (closed) journal is stored, and makes it durable. The rest
+    /// is stored after the next start.
     pub fn stop(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
         if !*self.shared.begun.borrow() {
@@ -353,12 +356,12 @@ impl IngestService {
                 error!("an ingest thread has panicked");
             }
         }
-        // Once more, now that nobody notes anything: one of them may have done so meanwhile.
+        // Repeated, now that no thread writes notes any more: one may have done so after the first call.
         self.shared.crashes.in_flight.end();
     }
 }
 
-/// Notes that a thread ends by a panic.
+/// Records a failure if the thread panics.
 struct PanicGuard {
     shared: Arc<IngestShared>,
     thread: String,
@@ -371,7 +374,7 @@ impl Drop for PanicGuard {
                 "the thread {} has panicked, the program needs a restart",
                 self.thread
             );
-            // Noted before it is told: a panic in a destructor ends the process.
+            // Stored before it is logged: a panic in a destructor aborts the process.
             *self.shared.failure.lock() = Some(failure.clone());
             error!(%failure, "ingest has failed");
         }
@@ -383,8 +386,9 @@ fn partitions(uplink: &QueueProducer) -> impl Iterator<Item = Partition> {
     (0..uplink.journal().partitions(queue)).map(move |index| Partition { queue, index })
 }
 
-/// Sets the store back where it is ahead of the journal, which has lost its end: in a crash of the machine without
-/// `fsync`, or by hand. The journal gives the lost positions to new records, and those must not count as stored.
+/// Rewinds the store if it is ahead of the journal. This happens when the journal has lost its end, in a crash of the
+/// machine without `fsync` or by hand. The journal gives the lost positions to new records, which must not count as
+/// stored.
 async fn rewind_what_was_lost(uplink: &QueueProducer, store: &dyn IngestStore) -> StoreResult<()> {
     for partition in partitions(uplink) {
         let end = uplink.journal().end(partition);
@@ -424,7 +428,7 @@ impl IngestShared {
         }
     }
 
-    /// Brings the store in line with a queue, once, and notes what it held at the start.
+    /// Aligns the store with a queue, once, and notes the journal's ends at the start.
     async fn prepare(&self, uplink: &QueueProducer) -> StoreResult<()> {
         if self.prepared.lock().contains(&uplink.queue()) {
             return Ok(());
@@ -447,7 +451,7 @@ impl IngestShared {
         Ok(())
     }
 
-    /// Who waits behind what is read next of a partition.
+    /// Returns the tenants that wait behind the next delivery of a partition.
     pub(super) fn waiting_tenants(&self, partition: Partition) -> WaitingTenants {
         let senders = self.queue_senders.get(partition.queue);
         WaitingTenants {
@@ -459,14 +463,14 @@ impl IngestShared {
         }
     }
 
-    /// How the journal names a queue.
+    /// The name of a queue in the journal.
     pub(super) fn name_of(&self, queue: QueueId) -> Arc<str> {
         let names = self.names.lock();
         let known = names.get(&queue).cloned();
         known.unwrap_or_else(|| queue.0.to_string().into())
     }
 
-    /// Notes that everything before a position is stored.
+    /// Records that everything before a position is stored.
     pub(super) fn mark_stored(&self, partition: Partition, position: Offset) {
         self.stored.lock().insert(partition, position);
         self.large.release_stored(partition, position);
@@ -476,12 +480,12 @@ impl IngestShared {
         }
     }
 
-    /// Notes that somebody else works on a partition from here on.
+    /// Records that another worker takes over a partition.
     pub(super) fn remove_partition(&self, partition: Partition) {
         self.stored.lock().remove(&partition);
     }
 
-    /// Sets the lag's gauge of a partition, and returns how far it is.
+    /// Updates the lag gauge of a partition, and returns its progress.
     pub(super) fn show_lag(&self, partition: Partition) -> Option<PartitionLag> {
         let stored = self.stored.lock().get(&partition).copied()?;
         let standing = PartitionLag {
@@ -494,7 +498,7 @@ impl IngestShared {
         Some(standing)
     }
 
-    /// The same for all partitions.
+    /// Like [`Self::show_lag`], for all partitions.
     pub(super) fn show_lags(&self) -> Vec<PartitionLag> {
         let partitions: Vec<_> = self.stored.lock().keys().copied().collect();
         partitions
@@ -503,16 +507,16 @@ impl IngestShared {
             .collect()
     }
 
-    /// Notes that everything before these positions is stored durably.
+    /// Records that everything before these positions is stored durably.
     pub(super) fn note_durable(&self, positions: Vec<(Partition, Offset)>) {
         for (partition, position) in &positions {
-            // Not as soon as it is stored: what comes again after another death is to be as suspected as it was.
+            // Done only once durable: records replayed after another crash must be as suspected as before.
             self.crashes.in_flight.clear_before(*partition, *position);
         }
         self.durable.lock().extend(positions);
     }
 
-    /// How far a partition is stored durably, as of the last checkpoint.
+    /// The durably stored position of a partition, as of the last checkpoint.
     pub(super) fn durable(&self, partition: Partition) -> Option<Offset> {
         self.durable.lock().get(&partition).copied()
     }
@@ -526,7 +530,7 @@ impl IngestShared {
     async fn begun(&self) -> Result<(), IngestShutdown> {
         let mut begun = self.begun.subscribe();
         tokio::select! {
-            // The sender lives in `self`, so waiting fails never.
+            // The sender lives in `self`, so waiting never fails.
             _ = begun.wait_for(|begun| *begun) => Ok(()),
             () = self.stopped() => Err(IngestShutdown),
         }
@@ -534,11 +538,11 @@ impl IngestShared {
 
     /// Waits until the program stops.
     pub(super) async fn stopped(&self) {
-        // The sender lives in `self`, so waiting fails never.
+        // The sender lives in `self`, so waiting never fails.
         let _ = self.stop.subscribe().wait_for(|stop| *stop).await;
     }
 
-    /// Waits before another try.
+    /// Waits before a retry.
     pub(super) async fn pause(&self, time: Duration) -> Result<(), IngestShutdown> {
         tokio::select! {
             () = tokio::time::sleep(time) => Ok(()),
@@ -547,7 +551,7 @@ impl IngestShared {
     }
 }
 
-/// The program stops: leave everything as it is.
+/// The program stops: the caller leaves everything as it is.
 pub struct IngestShutdown;
 
 async fn make_checkpoints(shared: Arc<IngestShared>, every: Duration) {

@@ -1,4 +1,4 @@
-//! Workers over a journal and a store in memory.
+//! Tests of workers with a journal and a store in memory.
 
 mod deaths;
 mod fakes;
@@ -41,7 +41,7 @@ fn stores(store: &Arc<FakeStore>, activity: impl ActivityListener + 'static) -> 
     }
 }
 
-/// One worker, until it has read everything that is not paused.
+/// Runs one worker until it has read everything that is not paused.
 async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) {
     run_with(journal, store, Box::new(DirectProcessor)).await;
 }
@@ -50,7 +50,7 @@ async fn run_with(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>, processor:
     worker(&uplink(journal), store, processor).run(1 << 20).await;
 }
 
-/// A worker of all partitions of a queue.
+/// Creates a worker of all partitions of a queue.
 fn worker(
     uplink: &QueueProducer,
     store: &Arc<FakeStore>,
@@ -222,7 +222,7 @@ async fn a_partition_that_cannot_be_read_pauses_alone() {
     assert_eq!(journal.paused(), [(FIRST, Duration::from_millis(500))]);
 }
 
-/// Always has something to do besides records, of which there are more whenever some are processed.
+/// Always has other work besides records, and adds a record whenever it processes some.
 struct Pressed {
     journal: Arc<FakeJournal>,
     left: usize,

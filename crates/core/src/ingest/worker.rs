@@ -1,4 +1,4 @@
-//! The consuming end: from the journal into the stores.
+//! The consuming side: from the journal into the stores.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -16,16 +16,16 @@ use crate::in_flight::{BatchIsolation, InFlightBatch, InFlightWork, NoteSlot, Re
 use crate::logging::LogGate;
 use crate::ports::{ConsumerEvent, ConsumerRecords, JournalConsumer, JournalError, Offset, Partition};
 
-/// Before another try of what concerns all partitions.
+/// Pause before a retry that concerns all partitions.
 pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// Before another try of what concerns one partition; twice as long each time.
+/// Pause before a retry that concerns one partition; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often the processor lets go of what it has gathered, where records come without a pause.
+/// How often the processor is flushed while records arrive without a pause.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 static COMMIT_GATE: LogGate = LogGate::new(1);
 
-/// Moves the records of the partitions it is assigned through its processor into the stores.
+/// Moves the records of its partitions through its processor into the stores.
 pub(super) struct IngestWorker {
     pub(super) shared: Arc<IngestShared>,
     processor: Box<dyn RecordProcessor>,
@@ -33,16 +33,16 @@ pub(super) struct IngestWorker {
     consumer: Box<dyn JournalConsumer>,
     partitions: HashMap<Partition, IngestProgress>,
     flushed: Instant,
-    /// Where it notes what it has in hand.
+    /// Its note of the work in flight.
     pub(super) slot: NoteSlot,
 }
 
-/// How it stands with one partition.
+/// The progress of one partition.
 struct IngestProgress {
     committed: Offset,
-    /// How long to leave it alone when it has to stand still.
+    /// How long to pause the partition the next time it must stop.
     pause: Duration,
-    /// As of the delivery before.
+    /// The sender changes at the previous delivery.
     changes: u64,
 }
 
@@ -63,7 +63,7 @@ impl IngestWorker {
         }
     }
 
-    /// Works until the journal is closed and read to its end, or the program stops.
+    /// Runs until the journal is closed and read to its end, or the program stops.
     pub(super) async fn run(mut self, max_bytes: usize) {
         let shared = self.shared.clone();
         loop {
@@ -97,7 +97,7 @@ impl IngestWorker {
         self.processor.flush(&self.store).await;
     }
 
-    /// Does what no record brings, but not beside a record that is tried with nothing else going on.
+    /// Does work that no record triggers, but not while a record must run alone.
     async fn work(&mut self) -> Result<(), IngestShutdown> {
         let shared = self.shared.clone();
         let _turn = tokio::select! {
@@ -124,7 +124,8 @@ impl IngestWorker {
             ConsumerEvent::Records(records) => {
                 self.store(&records).await?;
                 self.commit().await;
-                // With more records ready all the time, neither would get its turn.
+                // While more records are always ready, the select in `run` might never get to the processor's own work
+                // or the flush.
                 if is_ready(self.processor.wake()) {
                     self.work().await?;
                 }
@@ -142,7 +143,7 @@ impl IngestWorker {
         Ok(())
     }
 
-    /// Starts a partition where the store wants it: its position is exact, the journal's may be older.
+    /// Resumes a partition at the store's position, which is exact; the journal's may be older.
     async fn resume(&mut self, partition: Partition, start: Offset) -> Result<(), IngestShutdown> {
         let progress = IngestProgress {
             committed: start,
@@ -165,14 +166,14 @@ impl IngestWorker {
         self.processor.assign_partition(partition, &self.store).await
     }
 
-    /// Moves to a position, trying until it works: reading from anywhere else would skip records or repeat them without
-    /// end. Returns the position it came to.
+    /// Moves to a position, and retries until it works: reading elsewhere would skip records or repeat them endlessly.
+    /// Returns the position reached.
     async fn seek(&mut self, partition: Partition, mut position: Offset) -> Result<Offset, IngestShutdown> {
         loop {
             match self.consumer.seek(partition, position) {
                 Ok(()) => return Ok(position),
-                // Records are kept until they are stored, so somebody has removed these. That it is not the journal's end
-                // which is missing was seen to at the start.
+                // Records are kept until they are stored, so somebody has removed these. The start has ruled out that
+                // the journal's end is missing.
                 Err(JournalError::OutOfRange { first, .. }) if position.0 < first => {
                     error!(%partition, position = position.0, first, "records that were not stored yet are gone from the journal, going on with its first one");
                     position = Offset(first);
@@ -185,7 +186,7 @@ impl IngestWorker {
         }
     }
 
-    /// Leaves a partition alone for a while, the longer the more often it comes to nothing.
+    /// Pauses a partition, for longer each time in a row.
     fn stand_still(&mut self, partition: Partition) -> Duration {
         let mut pause = FIRST_PAUSE;
         if let Some(progress) = self.partitions.get_mut(&partition) {
@@ -196,7 +197,7 @@ impl IngestWorker {
         pause
     }
 
-    /// Processes the records, and goes no further than this program understands them.
+    /// Processes the records, up to the first that this program version does not understand.
     async fn store(&mut self, records: &ConsumerRecords) -> Result<(), IngestShutdown> {
         if self.shared.crashes.in_flight.suspects_records() {
             self.store_singly(records.clone()).await
@@ -205,7 +206,7 @@ impl IngestWorker {
         }
     }
 
-    /// Processes records together; returns whether that were all of them.
+    /// Processes records together; returns whether all of them were processed.
     pub(super) async fn store_pack(
         &mut self,
         records: &ConsumerRecords,
@@ -247,7 +248,7 @@ impl IngestWorker {
         Ok(batch.foreign.is_none())
     }
 
-    /// Tells the journal what it may forget.
+    /// Commits durable positions to the journal, which may then delete the records.
     async fn commit(&mut self) {
         for (partition, progress) in &mut self.partitions {
             let durable = self.shared.durable(*partition);
@@ -258,7 +259,7 @@ impl IngestWorker {
                 Ok(()) => progress.committed = durable,
                 Err(error) => {
                     if matches!(error, JournalError::OutOfRange { .. }) {
-                        // It will not be in range later either.
+                        // It will not come into range later either.
                         progress.committed = durable;
                     }
                     if let Some(suppressed) = COMMIT_GATE.open() {
@@ -270,7 +271,7 @@ impl IngestWorker {
     }
 }
 
-/// Whether a future is ready without any waiting.
+/// Returns whether a future is ready without waiting.
 fn is_ready(work: impl Future<Output = ()>) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     pin!(work).as_mut().poll(&mut context).is_ready()

@@ -1,4 +1,4 @@
-//! Alarms and comments under them.
+//! Alarms and their comments.
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
@@ -11,21 +11,21 @@ use serde_json::Value;
 
 use super::StoreResult;
 
-/// Where an alarm shows besides its originator.
+/// Where an alarm is shown besides its originator.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AlarmPropagation {
-    /// At entities that the originator is related to.
+    /// At entities related to the originator.
     pub related: bool,
-    /// At the customer of the originator, or the tenant where that has none.
+    /// At the customer of the originator, or at the tenant if it has none.
     pub owner: bool,
     /// At the tenant.
     pub tenant: bool,
-    /// Types of the relations it propagates along; all where empty.
+    /// Types of the relations along which it propagates; all if empty.
     pub relation_types: Vec<String>,
 }
 
 impl AlarmPropagation {
-    /// Where an alarm shows.
+    /// Extracts the propagation settings of an alarm.
     pub fn of(alarm: &Alarm) -> Self {
         Self {
             related: alarm.propagate,
@@ -36,29 +36,29 @@ impl AlarmPropagation {
     }
 }
 
-/// What raises an alarm.
+/// The values with which an alarm is raised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlarmDraft {
-    /// Id of the alarm where one has to be created: one that follows from the message that raises it, so that raising it
-    /// once more after a crash finds it. A new one where absent.
+    /// Id of the alarm if one has to be created. It is derived from the message that raises the alarm, so that a replay
+    /// after a crash finds the same alarm. A new id if absent.
     pub id: Option<AlarmId>,
     /// The tenant of the originator.
     pub tenant: TenantId,
     /// The customer of the originator; kept in a new alarm.
     pub customer: Option<CustomerId>,
-    /// Whom it is about.
+    /// The entity that the alarm is about.
     pub originator: EntityId,
     /// Its type.
     pub alarm_type: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: AlarmSeverity,
-    /// When it began, milliseconds.
+    /// Start of the alarm, milliseconds.
     pub start_ts: i64,
-    /// When it was last raised, milliseconds.
+    /// Last time it was raised, milliseconds.
     pub end_ts: i64,
     /// Free-form JSON.
     pub details: Option<Value>,
-    /// Where it shows besides its originator.
+    /// Where it is shown besides its originator.
     pub propagation: AlarmPropagation,
     /// Creation time of a new alarm, milliseconds.
     pub created_time: i64,
@@ -79,34 +79,34 @@ pub struct AlarmUpdate {
     pub propagation: AlarmPropagation,
 }
 
-/// What a call made of an alarm.
+/// The result of an operation on an alarm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlarmApiResult {
-    /// The alarm as it is stored now.
+    /// The alarm as stored now.
     pub alarm: Alarm,
-    /// What it was before, where it existed.
+    /// The alarm before the operation, if it existed.
     pub old: Option<Alarm>,
     /// Whether it was created.
     pub created: bool,
-    /// Whether something has changed.
+    /// Whether anything was changed.
     pub modified: bool,
-    /// Whether this call ended it.
+    /// Whether this call cleared it.
     pub cleared: bool,
-    /// Whether the alarm of the draft's id existed already: nothing has changed.
+    /// Whether an alarm with the draft's id already existed: nothing was changed.
     pub replayed: bool,
-    /// Entities that it shows at, its originator first; filled by the service.
+    /// Entities at which the alarm is shown, originator first; filled in by the service.
     pub propagated: Vec<EntityId>,
 }
 
 impl AlarmApiResult {
-    /// Whether the severity is another one now.
+    /// Returns whether the severity was changed.
     pub fn severity_changed(&self) -> bool {
         self.old
             .as_ref()
             .is_some_and(|old| old.severity != self.alarm.severity)
     }
 
-    /// Whether it has to be found out where it shows.
+    /// Returns whether the entities at which the alarm is shown must be determined again.
     pub fn propagation_changed(&self) -> bool {
         match &self.old {
             None => self.created,
@@ -115,47 +115,47 @@ impl AlarmApiResult {
     }
 }
 
-/// Whose alarms a query finds.
+/// The alarms that a query covers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum AlarmScope {
     /// All of the tenant.
     #[default]
     All,
-    /// Those that show at this entity, as originator or by propagation.
+    /// Alarms shown at this entity, as originator or by propagation.
     Affecting(EntityId),
-    /// Those that show at any of these entities; at most [`MAX_ALARM_ENTITIES`].
+    /// Alarms shown at any of these entities; at most [`MAX_ALARM_ENTITIES`].
     AffectingAny(Vec<EntityId>),
-    /// Those that one of these entities is the originator of; at most [`MAX_ALARM_ENTITIES`].
+    /// Alarms originated by one of these entities; at most [`MAX_ALARM_ENTITIES`].
     Originators(Vec<EntityId>),
-    /// Those that show at any entity of this type.
+    /// Alarms shown at any entity of this type.
     AffectingType(EntityType),
-    /// Those whose originator is of this type.
+    /// Alarms whose originator is of this type.
     OriginatorType(EntityType),
 }
 
-/// Most entities in one query, and most types.
+/// Most entities, and most types, in one query.
 pub const MAX_ALARM_ENTITIES: usize = 10_000;
 
-/// Which time the window of a query is about.
+/// The time that the window of a query applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AlarmTime {
-    /// When it was created.
+    /// Creation of the alarm.
     #[default]
     Created,
-    /// When it began.
+    /// Start of the alarm.
     Start,
 }
 
-/// Which alarms a list holds; absent and empty conditions hold for all.
+/// The conditions of an alarm query; absent and empty conditions match all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AlarmQuery {
-    /// Whose they are.
+    /// The alarms that the query covers.
     pub scope: AlarmScope,
-    /// Of this customer.
+    /// Belonging to this customer.
     pub customer: Option<CustomerId>,
-    /// Over, or active.
+    /// Cleared, or active.
     pub cleared: Option<bool>,
-    /// Acknowledged, or not.
+    /// Acknowledged, or not acknowledged.
     pub acknowledged: Option<bool>,
     /// One of these severities.
     pub severities: Vec<AlarmSeverity>,
@@ -163,19 +163,19 @@ pub struct AlarmQuery {
     pub types: Vec<String>,
     /// Assigned to this user.
     pub assignee: Option<UserId>,
-    /// What `from` and `to` are about.
+    /// The time that `from` and `to` apply to.
     pub time: AlarmTime,
     /// At or after this time, milliseconds.
     pub from: Option<i64>,
     /// At or before this time, milliseconds.
     pub to: Option<i64>,
-    /// A list has them in the order of the entities that the scope names, the newest of each first; a sort property
-    /// counts no more then.
+    /// Sorts a list by the entities in the order of the scope, newest alarm of each first; a sort property is then
+    /// ignored.
     pub by_entity: bool,
 }
 
 impl AlarmQuery {
-    /// Narrows to a list of states: opposites cancel each other out, and `ANY` all.
+    /// Restricts the query to a list of states. Opposite states cancel each other out, and `ANY` cancels all.
     #[must_use]
     pub fn in_states(mut self, states: &[AlarmSearchStatus]) -> Self {
         use AlarmSearchStatus as Status;
@@ -192,7 +192,7 @@ impl AlarmQuery {
         self
     }
 
-    /// Narrows to one status.
+    /// Restricts the query to one status.
     #[must_use]
     pub fn with_status(mut self, status: AlarmStatus) -> Self {
         self.cleared = Some(matches!(
@@ -204,53 +204,53 @@ impl AlarmQuery {
     }
 }
 
-/// A repeated update of an active alarm.
+/// A new end time for an active alarm that was raised again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlarmEndUpdate {
     /// The tenant of the alarm.
     pub tenant: TenantId,
     /// The alarm.
     pub alarm: AlarmId,
-    /// When it was last raised, milliseconds; an earlier time than the stored one changes nothing.
+    /// Last time it was raised, milliseconds; a time before the stored one changes nothing.
     pub end_ts: i64,
-    /// New details; the stored ones stay where absent.
+    /// New details; if absent, the stored ones stay.
     pub details: Option<Value>,
 }
 
-/// What a change of an alarm leads to; `None` where the tenant has no such alarm.
+/// The result of an alarm operation; `None` if the tenant has no such alarm.
 pub type AlarmChange = StoreResult<Option<AlarmApiResult>>;
 
-/// Alarms. Of an originator, one alarm of a type is active at a time.
+/// Alarms. Each originator has at most one active alarm per type.
 #[async_trait]
 pub trait AlarmStore: Send + Sync {
-    /// Updates the active alarm of the draft's originator and type, or creates one where there is none. Where an alarm
-    /// of the draft's id exists, whatever its state, nothing happens and it is returned as `replayed`. `None` where a new
-    /// one would be created and may not be.
+    /// Updates the active alarm of the draft's originator and type, or creates one if there is none. If an alarm with
+    /// the draft's id exists in any state, it is returned unchanged as `replayed`. Returns `None` if a new alarm would
+    /// be needed but must not be created.
     async fn create_or_update_active(&self, draft: AlarmDraft) -> AlarmChange;
-    /// Gives an alarm new values.
+    /// Sets new values of an alarm.
     async fn update(&self, update: AlarmUpdate) -> AlarmChange;
-    /// Marks an alarm as seen; `modified` where it was not yet.
+    /// Acknowledges an alarm; `modified` if it was not acknowledged yet.
     async fn acknowledge(&self, tenant: TenantId, id: AlarmId, ts: i64) -> AlarmChange;
-    /// Ends an alarm; `cleared` and `modified` where it was active. Details that are given replace the stored ones then.
+    /// Clears an alarm; `cleared` and `modified` if it was active. Given details then replace the stored ones.
     async fn clear(&self, tenant: TenantId, id: AlarmId, ts: i64, details: Option<&Value>) -> AlarmChange;
-    /// Assigns an alarm to a user, or to nobody; `modified` where that is a change.
+    /// Assigns an alarm to a user, or to nobody; `modified` if that is a change.
     async fn assign(&self, tenant: TenantId, id: AlarmId, assignee: Option<UserId>, ts: i64) -> AlarmChange;
-    /// Moves the end of active alarms, all in one transaction; those that are not active any more are left alone.
+    /// Extends the end of active alarms, all in one transaction; alarms that are no longer active stay unchanged.
     async fn extend(&self, touches: &[AlarmEndUpdate]) -> StoreResult<()>;
-    /// Lets an alarm show at these entities, too.
+    /// Shows an alarm at additional entities.
     async fn propagate(&self, tenant: TenantId, id: AlarmId, entities: &[EntityId]) -> StoreResult<()>;
-    /// The entities that alarms show at, their originators among them, each with its alarm.
+    /// Returns the entities at which alarms are shown, originators included, each with its alarm.
     async fn propagated(&self, tenant: TenantId, ids: &[AlarmId]) -> StoreResult<Vec<(AlarmId, EntityId)>>;
-    /// Deletes an alarm with its comments; returns what it was.
+    /// Deletes an alarm with its comments; returns the deleted alarm.
     async fn delete(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>>;
-    /// Deletes the alarms of an originator that is gone, and takes it off those that showed at it; returns how many were
-    /// deleted.
+    /// Deletes the alarms of a deleted originator, and removes it from alarms shown at it; returns the number of
+    /// deleted alarms.
     async fn delete_of(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64>;
-    /// Deletes alarms that were last raised before a time, at most `limit`, the oldest first; returns what they were.
+    /// Deletes alarms last raised before a time, at most `limit`, oldest first; returns them.
     async fn delete_before(&self, tenant: TenantId, end_ts: i64, limit: u32) -> StoreResult<Vec<Alarm>>;
     /// The alarm, if the tenant has it.
     async fn get(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>>;
-    /// The alarm with what lists show beside it.
+    /// The alarm with the additional fields of lists.
     async fn info(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<AlarmInfo>>;
     /// The active alarm of an originator and type.
     async fn latest_active(
@@ -269,28 +269,28 @@ pub trait AlarmStore: Send + Sync {
         query: &AlarmQuery,
         page: &PageLink,
     ) -> StoreResult<PageData<AlarmInfo>>;
-    /// How many alarms a query finds.
+    /// Counts the alarms of a query.
     async fn count(&self, tenant: TenantId, query: &AlarmQuery) -> StoreResult<u64>;
-    /// The worst severity among the alarms that a query finds.
+    /// The highest severity among the alarms of a query.
     async fn highest_severity(
         &self,
         tenant: TenantId,
         query: &AlarmQuery,
     ) -> StoreResult<Option<AlarmSeverity>>;
-    /// A page of the types that the tenant's alarms have. Sorts by type.
+    /// A page of the alarm types of the tenant. Sorts by type.
     async fn types(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<String>>;
-    /// Ids of the alarms that are assigned to a user; at most `limit`.
+    /// Ids of the alarms assigned to a user; at most `limit`.
     async fn assigned_to(&self, tenant: TenantId, user: UserId, limit: u32) -> StoreResult<Vec<AlarmId>>;
-    /// Inserts a comment, or replaces its type, author and text. Id and alarm are set.
+    /// Inserts a comment, or replaces its type, author and text. Id and alarm must be set.
     async fn save_comment(&self, tenant: TenantId, comment: AlarmComment) -> StoreResult<AlarmComment>;
-    /// The comment, if it is under that alarm.
+    /// The comment, if it belongs to that alarm.
     async fn comment(
         &self,
         tenant: TenantId,
         alarm: AlarmId,
         id: AlarmCommentId,
     ) -> StoreResult<Option<AlarmComment>>;
-    /// A page of the comments under an alarm. Sorts by createdTime, id, the newest first where not told.
+    /// A page of the comments of an alarm. Sorts by createdTime, id; newest first by default.
     async fn comments(
         &self,
         tenant: TenantId,

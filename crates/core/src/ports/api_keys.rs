@@ -1,4 +1,4 @@
-//! Keys that programs use in the place of a user's password.
+//! API keys, which programs use instead of a user's password.
 
 use async_trait::async_trait;
 use fieldline_model::entity::ApiKeyInfo;
@@ -7,16 +7,16 @@ use fieldline_model::{ApiKeyId, UserId};
 
 use super::StoreResult;
 
-/// Keys, which go with their user. Their values are kept as hashes only.
+/// API keys, deleted with their user. Only hashes of their values are stored.
 #[async_trait]
 pub trait ApiKeyStore: Send + Sync {
-    /// Inserts a key with the hash of its value. Id and user must be set, and the user exist.
+    /// Inserts a key with the hash of its value. Id and user must be set, and the user must exist.
     async fn create(&self, key: ApiKeyInfo, hash: &str) -> StoreResult<ApiKeyInfo>;
-    /// Changes description and whether it counts; returns the key, if it exists.
+    /// Updates the description and whether the key is enabled; returns the key, if it exists.
     async fn update(&self, key: &ApiKeyInfo) -> StoreResult<Option<ApiKeyInfo>>;
-    /// The key of an id, of any user.
+    /// The key with this id, of any user.
     async fn get(&self, id: ApiKeyId) -> StoreResult<Option<ApiKeyInfo>>;
-    /// The key whose value has that hash.
+    /// The key whose value has this hash.
     async fn by_hash(&self, hash: &str) -> StoreResult<Option<ApiKeyInfo>>;
     /// A page of the keys of a user; text search in the description. Sorts by createdTime, description, enabled,
     /// expirationTime.

@@ -1,4 +1,4 @@
-//! Entities that may be assigned to customers: devices, assets, entity views.
+//! Entities that can be assigned to customers: devices, assets, entity views.
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
@@ -12,25 +12,25 @@ use fieldline_model::{
 use super::{EntityStores, StoreResult, TenantEntityStore};
 use crate::any_entity::{AnyEntity, EntityKind};
 
-/// A kind of entities with a name of their own in the tenant, each of which may be assigned to a customer.
+/// A kind of entities that can be assigned to a customer and whose names are unique in the tenant.
 pub trait AssignableEntity: EntityKind {
-    /// It with what lists show beside it.
+    /// The entity with the additional fields of lists.
     type AssignableInfo: Send + 'static;
-    /// Which of them a list holds.
+    /// The filter of lists.
     type AssignableFilter: Default + Send + Sync + 'static;
-    /// What is imported along with it; a device's credentials from now on, where those it has do not stay.
+    /// Data imported with the entity; for a device, its new credentials, unless it keeps the present ones.
     type ImportExtra: Clone + Default + PartialEq + Send + Sync + 'static;
-    /// What it shares with the other kinds.
+    /// The fields that all assignable kinds share.
     fn fields(&self) -> AssignableFields<'_>;
-    /// The same, to be changed.
+    /// The same fields, mutable.
     fn fields_mut(&mut self) -> AssignableFieldsMut<'_>;
-    /// It without what lists show beside it.
+    /// Extracts the entity from the form of lists.
     fn of_info(info: Self::AssignableInfo) -> Self;
-    /// Where they are kept.
+    /// The store of the kind.
     fn store(stores: &EntityStores) -> &dyn AssignableStore<Self>;
 }
 
-/// What kinds that may be assigned share.
+/// The fields that all assignable kinds share.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub struct AssignableFields<'e> {
@@ -41,7 +41,7 @@ pub struct AssignableFields<'e> {
     pub entity_type: &'e str,
 }
 
-/// What kinds that may be assigned share, to be changed.
+/// The fields that all assignable kinds share, mutable.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub struct AssignableFieldsMut<'e> {
@@ -52,7 +52,7 @@ pub struct AssignableFieldsMut<'e> {
 
 macro_rules! assignable {
     ($($kind:ident $info:ident $field:ident $entity_type:ident $filter:ident $along:ty, $store:ident;)*) => {
-        /// The entity, if the tenant has it and its kind may be assigned.
+        /// The entity, if the tenant has it and its kind is assignable.
         ///
         /// # Errors
         /// The store failed.
@@ -67,7 +67,7 @@ macro_rules! assignable {
             })
         }
 
-        /// The entity of a name, if the tenant has it and its kind may be assigned.
+        /// The entity with this name, if the tenant has it and its kind is assignable.
         ///
         /// # Errors
         /// The store failed.
@@ -83,7 +83,7 @@ macro_rules! assignable {
             })
         }
 
-        /// Whether entities of a type may be assigned to customers, one at a time.
+        /// Returns whether entities of a type can be assigned to customers, one at a time.
         pub const fn is_assignable(entity_type: EntityType) -> bool {
             matches!(entity_type, $(EntityType::$kind)|*)
         }
@@ -130,42 +130,42 @@ assignable! {
     EntityView EntityViewInfo view view_type EntityViewFilter (), entity_views;
 }
 
-/// Which devices a list holds; absent conditions hold for all.
+/// The conditions of a list of devices; absent conditions match all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceFilter {
     /// Assigned to this customer.
     pub customer: Option<CustomerId>,
-    /// Of this type (name of the profile).
+    /// With this type (name of the profile).
     pub device_type: Option<String>,
-    /// Of this profile.
+    /// With this profile.
     pub profile: Option<DeviceProfileId>,
     /// Active, or inactive.
     pub active: Option<bool>,
 }
 
-/// Which assets a list holds; absent conditions hold for all.
+/// The conditions of a list of assets; absent conditions match all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AssetFilter {
     /// Assigned to this customer.
     pub customer: Option<CustomerId>,
-    /// Of this type (name of the profile).
+    /// With this type (name of the profile).
     pub asset_type: Option<String>,
-    /// Of this profile.
+    /// With this profile.
     pub profile: Option<AssetProfileId>,
 }
 
-/// Which views a list holds; absent conditions hold for all.
+/// The conditions of a list of entity views; absent conditions match all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntityViewFilter {
     /// Assigned to this customer.
     pub customer: Option<CustomerId>,
-    /// Of this type.
+    /// With this type.
     pub view_type: Option<String>,
-    /// Of this device or asset.
+    /// Showing this device or asset.
     pub entity: Option<EntityId>,
 }
 
-/// An entity among many that are stored at once. What goes along with it may be secret, hence no `Debug`.
+/// An entity of a bulk import. The extra data may be secret, hence no `Debug`.
 #[derive(Clone, PartialEq)]
 pub struct ImportRow<E: AssignableEntity> {
     /// The entity.
@@ -176,14 +176,14 @@ pub struct ImportRow<E: AssignableEntity> {
     pub along: E::ImportExtra,
 }
 
-/// What belongs to imported entities and is kept elsewhere.
+/// Saves values of imported entities that are kept outside the entity store.
 #[async_trait]
 pub trait ImportValueStore: Send + Sync {
-    /// Saves what belongs to these: durable once this returns. Repeating it is harmless.
+    /// Saves the values of these entities, durable when it returns. Repeating it is harmless.
     async fn save(&self, entities: &[EntityId]) -> StoreResult<()>;
 }
 
-/// Nothing belongs to them.
+/// For imports without values.
 #[async_trait]
 impl ImportValueStore for () {
     async fn save(&self, _: &[EntityId]) -> StoreResult<()> {
@@ -191,21 +191,22 @@ impl ImportValueStore for () {
     }
 }
 
-/// Entities of a kind that may be assigned to customers. Their names are unique in the tenant. The profile of a device or an
-/// asset must be set, and the type that is returned is always its name; so must the entity that a view shows. The credentials
-/// of a device go with it.
+/// A store of an assignable kind. Names are unique in the tenant. The profile of a device or an asset must be set, and
+/// its returned type is always the name of the profile; the entity that a view shows must be set, too. The credentials
+/// of a device are deleted with it.
 #[async_trait]
 pub trait AssignableStore<E: AssignableEntity>: TenantEntityStore<E> {
-    /// The entity with what lists show beside it.
+    /// The entity with the additional fields of lists.
     async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::AssignableInfo>>;
-    /// The entity of that name.
+    /// The entity with this name.
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>>;
-    /// Those of the entities of these names that the tenant has.
+    /// The entities with these names that the tenant has.
     async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>>;
-    /// Creates and updates many entities, in as few transactions as possible; an answer for each, in their order. One that
-    /// cannot be stored changes nothing about the others. The values of new ones that can are saved before anybody sees them;
-    /// those of the others are left to the caller. Where the store itself fails, or that of the values, those that are not
-    /// stored by then are answered with it; it fails as a whole only where nothing is stored.
+    /// Creates and updates many entities in as few transactions as possible; returns a result for each, in order. An
+    /// entity that cannot be stored does not affect the others. The values of new entities that can be stored are saved
+    /// before the entities become visible; those of updated entities are left to the caller. If the store or the value
+    /// store fails, the entities not stored by then get that error; the call as a whole fails only if nothing was
+    /// stored.
     async fn import(
         &self,
         rows: Vec<ImportRow<E>>,
@@ -227,9 +228,9 @@ pub trait AssignableStore<E: AssignableEntity>: TenantEntityStore<E> {
 pub trait DeviceStore: AssignableStore<Device> {
     /// Inserts a new device and its credentials, both or neither.
     async fn create(&self, device: Device, credentials: DeviceCredentials) -> StoreResult<Device>;
-    /// Records which devices have become active or inactive.
+    /// Stores the changed activity states of devices.
     async fn set_active(&self, changes: &[(DeviceId, bool)]) -> StoreResult<()>;
-    /// The first `limit` active devices of a tenant, in the order of creation time and id, after the given one.
+    /// The first `limit` active devices of a tenant after the given one, in the order of creation time and id.
     async fn active_after(
         &self,
         tenant: TenantId,
@@ -241,6 +242,6 @@ pub trait DeviceStore: AssignableStore<Device> {
 /// Entity views.
 #[async_trait]
 pub trait EntityViewStore: AssignableStore<EntityView> {
-    /// The types that the tenant's views have, in order; at most 1,000.
+    /// The types of the tenant's views, in order; at most 1,000.
     async fn types(&self, tenant: TenantId) -> StoreResult<Vec<String>>;
 }

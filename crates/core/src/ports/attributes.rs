@@ -6,13 +6,13 @@ use fieldline_model::timeseries::{Attribute, AttributeScope};
 
 use super::{AttributeRow, StoreResult};
 
-/// Attributes of subjects in their scopes.
+/// Attributes of subjects, by scope.
 ///
 /// # Promises
-/// - `save` and `delete` are durable when they return, `save_relaxed` a short while later; all are seen by every call
-///   made after they return.
+/// - `save` and `delete` are durable when they return, `save_relaxed` a short while later; every call made after they
+///   return sees their effects.
 /// - Of two writes to one attribute the later one wins, whatever their times: the clock may have been set back.
-/// - Nothing of a subject is ever seen through another tenant or entity.
+/// - Data of a subject is never visible through another tenant or entity.
 #[async_trait]
 pub trait AttributeStore: Send + Sync {
     /// Saves attributes on a person's behalf; device messages go through [`super::IngestStore`].

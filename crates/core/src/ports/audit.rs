@@ -1,4 +1,4 @@
-//! What people did.
+//! The audit log of user actions.
 
 use async_trait::async_trait;
 use fieldline_model::entity::{ActionType, AuditLog};
@@ -7,41 +7,40 @@ use fieldline_model::{CustomerId, EntityId, TenantId, UserId};
 
 use super::StoreResult;
 
-/// Whose actions a list holds.
+/// The actions that a list covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuditScope {
     /// All of the tenant.
     #[default]
     Tenant,
-    /// Those that concern a customer.
+    /// Actions that concern a customer.
     Customer(CustomerId),
-    /// Those of a user.
+    /// Actions of a user.
     User(UserId),
-    /// Those that were done with an entity.
+    /// Actions on an entity.
     Entity(EntityId),
 }
 
-/// Which actions a list holds.
+/// The conditions of a list of actions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditFilter {
-    /// Whose.
+    /// The actions that the list covers.
     pub scope: AuditScope,
-    /// Not before, milliseconds.
+    /// At or after this time, milliseconds.
     pub start_time: Option<i64>,
-    /// Not after, milliseconds.
+    /// At or before this time, milliseconds.
     pub end_time: Option<i64>,
-    /// Of these kinds; of all where there are none.
+    /// Of these kinds; of all kinds if empty.
     pub actions: Vec<ActionType>,
 }
 
 /// The audit log.
 #[async_trait]
 pub trait AuditStore: Send + Sync {
-    /// Stores what people did, all or nothing; names that are absent are looked up. What was done in a tenant that is gone
-    /// is left out.
+    /// Stores actions, all or nothing; absent names are looked up. Actions in a deleted tenant are skipped.
     async fn append(&self, actions: Vec<AuditLog>) -> StoreResult<()>;
-    /// A page of actions in a tenant; with the null id, of system administrators. Text search in names of entities and
-    /// users, types and statuses. Sorts by createdTime, entityType, entityName, userName, actionType,
+    /// A page of the actions in a tenant, or of system administrators with the null id. Text search in names of
+    /// entities and users, types and statuses. Sorts by createdTime, entityType, entityName, userName, actionType,
     /// actionStatus.
     async fn list(
         &self,
@@ -49,6 +48,6 @@ pub trait AuditStore: Send + Sync {
         filter: &AuditFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<AuditLog>>;
-    /// Deletes what was done before a time, milliseconds; returns how much.
+    /// Deletes actions before a time, milliseconds; returns their number.
     async fn delete_before(&self, time_ms: i64) -> StoreResult<u64>;
 }

@@ -9,20 +9,21 @@ use uuid::Uuid;
 
 use super::{StoreResult, TenantEntityStore};
 
-/// Which fields a list holds; an absent condition holds for all, an empty one for none.
+/// The conditions of a list of fields; an absent condition matches all, an empty one none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CalculatedFieldFilter {
-    /// Of one of these types.
+    /// With one of these types.
     pub types: Option<Vec<CalculatedFieldType>>,
-    /// Of entities of one of these types.
+    /// Belonging to entities of one of these types.
     pub entity_types: Option<Vec<EntityType>>,
-    /// Of one of these entities.
+    /// Belonging to one of these entities.
     pub entities: Option<Vec<Uuid>>,
     /// With one of these names.
     pub names: Option<Vec<String>>,
 }
 
-/// Calculated fields. Their names are unique among the fields of the same entity and type. Entity and configuration must be set.
+/// Calculated fields. Names are unique among the fields of the same entity and type. Entity and configuration must be
+/// set.
 #[async_trait]
 pub trait CalculatedFieldStore: TenantEntityStore<CalculatedField> {
     /// A page of fields; text search in the name. Sorts by createdTime, name, type.
@@ -32,7 +33,7 @@ pub trait CalculatedFieldStore: TenantEntityStore<CalculatedField> {
         filter: &CalculatedFieldFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<CalculatedFieldInfo>>;
-    /// A page of the names of fields of a type, each once; text search in the name, sorted by it.
+    /// A page of the distinct names of fields of a type; text search in the name, sorted by name.
     async fn names(
         &self,
         tenant: TenantId,
@@ -41,11 +42,11 @@ pub trait CalculatedFieldStore: TenantEntityStore<CalculatedField> {
     ) -> StoreResult<PageData<String>>;
     /// All fields of an entity.
     async fn of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<Vec<CalculatedField>>;
-    /// How many fields an entity has, alarm rules aside.
+    /// The number of fields of an entity, without alarm rules.
     async fn count_of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64>;
-    /// Whether an argument of a field of another entity names this one.
+    /// Returns whether an argument of another entity's field references this entity.
     async fn is_referenced(&self, tenant: TenantId, entity: EntityId) -> StoreResult<bool>;
-    /// Deletes all fields of an entity; returns which there were.
+    /// Deletes all fields of an entity; returns their ids.
     async fn delete_of_entity(
         &self,
         tenant: TenantId,
@@ -53,10 +54,10 @@ pub trait CalculatedFieldStore: TenantEntityStore<CalculatedField> {
     ) -> StoreResult<Vec<CalculatedFieldId>>;
 }
 
-/// A script of a calculated field and the arguments it is tried on; see [`super::ScriptTester`].
+/// A script of a calculated field with test arguments; see [`super::ScriptTester`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldScriptTest {
-    /// Whose limits count.
+    /// The tenant whose limits apply.
     pub tenant: TenantId,
     /// Body of the script.
     pub expression: String,

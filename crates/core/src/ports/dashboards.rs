@@ -7,22 +7,22 @@ use fieldline_model::{CustomerId, DashboardId, TenantId};
 
 use super::{StoreResult, TenantEntityStore};
 
-/// Which dashboards a list holds; absent conditions hold for all.
+/// The conditions of a list of dashboards; absent conditions match all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DashboardFilter {
     /// Assigned to this customer.
     pub customer: Option<CustomerId>,
-    /// Only those that mobile applications show.
+    /// Only dashboards shown in mobile applications.
     pub mobile: bool,
 }
 
-/// Dashboards. What is read has the customers it is assigned to; what is saved keeps them as they are stored. Several may have
-/// the same title.
+/// Dashboards. A read dashboard includes its customers; a save leaves the stored assignments unchanged. Titles need not
+/// be unique.
 #[async_trait]
 pub trait DashboardStore: TenantEntityStore<Dashboard> {
-    /// The dashboard without what it shows.
+    /// The dashboard without its configuration.
     async fn info(&self, tenant: TenantId, id: DashboardId) -> StoreResult<Option<DashboardInfo>>;
-    /// Those of the dashboards that the tenant has.
+    /// The dashboards with these ids that the tenant has.
     async fn infos(&self, tenant: TenantId, ids: &[DashboardId]) -> StoreResult<Vec<DashboardInfo>>;
     /// A page of dashboards; text search in the title. Sorts by createdTime, title, name, mobileOrder.
     async fn list(
@@ -31,8 +31,8 @@ pub trait DashboardStore: TenantEntityStore<Dashboard> {
         filter: &DashboardFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<DashboardInfo>>;
-    /// Assigns a dashboard to a customer of the same tenant; returns whether it was not yet.
+    /// Assigns a dashboard to a customer of the same tenant; returns whether it was not assigned yet.
     async fn assign(&self, tenant: TenantId, id: DashboardId, customer: CustomerId) -> StoreResult<bool>;
-    /// Takes a dashboard back from a customer; returns whether it was assigned.
+    /// Removes a customer's assignment of a dashboard; returns whether it was assigned.
     async fn unassign(&self, tenant: TenantId, id: DashboardId, customer: CustomerId) -> StoreResult<bool>;
 }

@@ -1,4 +1,4 @@
-//! Devices that go from one tenant to another.
+//! Transfers of devices from one tenant to another.
 
 use async_trait::async_trait;
 use fieldline_model::entity::Device;
@@ -6,28 +6,28 @@ use fieldline_model::{DeviceId, TenantId};
 
 use super::StoreResult;
 
-/// A device that went to another tenant. What still comes for it where it was has to follow it.
+/// A device that moved to another tenant. Data that still arrives under the old tenant must follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceTransfer {
     /// The device.
     pub device: DeviceId,
-    /// The tenant that had it.
+    /// The former tenant.
     pub from: TenantId,
-    /// The tenant that has it now, which may be a third one; `None` where it was deleted.
+    /// The present tenant, which may be a third one; `None` if the device was deleted.
     pub to: Option<TenantId>,
-    /// When it went, milliseconds.
+    /// Time of the move, milliseconds.
     pub at_ms: i64,
 }
 
-/// Moves of devices between tenants.
+/// Transfers of devices between tenants.
 #[async_trait]
 pub trait DeviceTransferStore: Send + Sync {
-    /// Makes a device that one tenant has that of the tenant, customer and profile that it names now, and notes the move, both
-    /// or neither. Its credentials stay, its calls are deleted; so is the note that it has left the tenant it goes to.
-    /// A name taken there is a conflict.
+    /// Moves a device to the tenant, customer and profile that `device` names, and notes the move, both or neither. Its
+    /// credentials stay; its RPC calls are deleted, and so is a note that it once left the new tenant. A name that is
+    /// taken there is a conflict.
     async fn transfer(&self, from: TenantId, device: Device, now_ms: i64) -> StoreResult<Device>;
-    /// The first moves after one, oldest first.
+    /// Returns the first `limit` moves after the given one, oldest first.
     async fn list(&self, after: Option<&DeviceTransfer>, limit: u32) -> StoreResult<Vec<DeviceTransfer>>;
-    /// Forgets a move, unless the device has gone the same way again since.
+    /// Deletes the note of a move, unless the device has made the same move again since.
     async fn forget(&self, done: &DeviceTransfer) -> StoreResult<()>;
 }

@@ -1,8 +1,8 @@
 //! Entities: tenants, customers, users, credentials of devices, and all stores together.
 //!
-//! Every call about something that belongs to a tenant carries the tenant, and answers as if nothing of another tenant
-//! existed. Saving is the same everywhere: see [`EntityStore`]. Lists sort texts regardless of case and absent values
-//! first; a sort property that a list does not know is an invalid argument.
+//! Every call about data of a tenant takes the tenant, and behaves as if no other tenant's data existed. Saving is the
+//! same everywhere: see [`EntityStore`]. Lists sort texts case-insensitively and absent values first; an unknown sort
+//! property is an invalid argument.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub struct EntityStores {
 }
 
 impl EntityStores {
-    /// The profile of a tenant, the default one where it names none; `None` where there is no such tenant.
+    /// Returns the profile of a tenant, or the default profile if it names none; `None` if there is no such tenant.
     ///
     /// # Errors
     /// The store failed.
@@ -69,7 +69,7 @@ impl EntityStores {
         }
     }
 
-    /// Whose queues the messages of a tenant go through: its own, or the system's.
+    /// Returns the owner of the queues that the messages of a tenant use: the tenant itself, or the system.
     ///
     /// # Errors
     /// The store failed.
@@ -82,7 +82,8 @@ impl EntityStores {
         Ok(if isolated { tenant } else { TenantId::NULL })
     }
 
-    /// Seconds that points of a tenant are kept where neither the message nor the device profile says otherwise; 0 for ever.
+    /// Returns the seconds for which a tenant's points are kept if neither the message nor the device profile says
+    /// otherwise; 0 for ever.
     ///
     /// # Errors
     /// The store failed.
@@ -92,31 +93,32 @@ impl EntityStores {
     }
 }
 
-/// Entities of a kind, as all stores save them. Both ways return what is stored. A reference to what the tenant does not have
+/// The saving of a kind of entities. Both methods return the stored entity. A reference to an entity that the tenant
+/// does not have is invalid, and a name that is taken is a conflict.
 /// is invalid, and a name that is taken is a conflict.
 #[async_trait]
 pub trait EntityStore<E: StoredEntity>: Send + Sync {
-    /// Inserts a new entity under the id that it has. The stored version counts up from 1.
+    /// Inserts a new entity under its id. The stored version starts at 1.
     async fn insert(&self, entity: E) -> StoreResult<E>;
-    /// Updates an entity. A `version` other than the stored one is a version conflict; with none, the last writer wins. Id,
-    /// tenant and creation time stay as they were inserted.
+    /// Updates an entity. A `version` other than the stored one is a version conflict; without a version, the last
+    /// writer wins. Id, tenant and creation time keep their original values.
     async fn update(&self, entity: E) -> StoreResult<E>;
 }
 
-/// Entities of a kind, each of which belongs to a tenant.
+/// A store of a kind whose entities each belong to a tenant.
 #[async_trait]
 pub trait TenantEntityStore<E: StoredEntity>: EntityStore<E> {
     /// The entity, if the tenant has it.
     async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>>;
-    /// Those of the entities that the tenant has, in no particular order.
+    /// The entities with these ids that the tenant has, in no particular order.
     async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>>;
-    /// Deletes an entity with what cannot be without it; a conflict where others refer to it. Returns whether it existed.
+    /// Deletes an entity with its dependent data; a conflict if others refer to it. Returns whether it existed.
     async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool>;
-    /// How many entities of the kind the tenant has.
+    /// Counts the entities of the kind that the tenant has.
     async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
 }
 
-/// Tenants. Their titles are unique. Deleting one deletes all entities that belong to it.
+/// Tenants. Titles are unique. Deleting a tenant deletes all of its entities.
 #[async_trait]
 pub trait TenantStore: EntityStore<Tenant> {
     /// The tenant, if it exists.
@@ -124,44 +126,44 @@ pub trait TenantStore: EntityStore<Tenant> {
     /// A page of tenants; text search in the title. Sorts by createdTime, title, name, email, region, country, city,
     /// tenantProfileName.
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>>;
-    /// Those of the tenants that exist.
+    /// The tenants with these ids that exist.
     async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>>;
-    /// Deletes the tenant with everything that belongs to it; returns whether it existed. The tenant is noted in
-    /// [`HousekeeperStore`] first; then its rows go, so many at a time that others can write in between, those by which somebody
-    /// could get in before all others. Who was cut off asks again.
+    /// Deletes the tenant with all of its data; returns whether it existed. The tenant is first noted in
+    /// [`HousekeeperStore`]. Then its rows are deleted in batches, so that others can write in between, starting with
+    /// the rows that grant access. After an interruption, the caller repeats the call.
     ///
-    /// All other stores whose entities may have values or events note what they delete as well, both or neither.
+    /// All other stores whose entities may have values or events also note what they delete, in the same transaction.
     async fn delete(&self, id: TenantId) -> StoreResult<bool>;
 }
 
-/// Tenant profiles. Their names are unique.
+/// Tenant profiles. Names are unique.
 #[async_trait]
 pub trait TenantProfileStore: EntityStore<TenantProfile> {
     /// The profile, if it exists.
     async fn get(&self, id: TenantProfileId) -> StoreResult<Option<TenantProfile>>;
     /// The default profile.
     async fn default_profile(&self) -> StoreResult<Option<TenantProfile>>;
-    /// Makes a profile the only default one; returns whether it exists.
+    /// Makes a profile the only default; returns whether it exists.
     async fn set_default(&self, id: TenantProfileId) -> StoreResult<bool>;
     /// A page of profiles; text search in the name. Sorts by createdTime, id, name, description, isDefault.
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<TenantProfile>>;
-    /// Deletes a profile; a conflict while a tenant has it. Returns whether it existed.
+    /// Deletes a profile; a conflict while a tenant uses it. Returns whether it existed.
     async fn delete(&self, id: TenantProfileId) -> StoreResult<bool>;
 }
 
-/// Customers. Their titles are unique in the tenant. Deleting one first unassigns what it has, so much at a time that others can
-/// write in between; its users go with it, and are noted for the housekeeper, too.
+/// Customers. Titles are unique in the tenant. A deletion first unassigns the customer's entities, in batches, so that
+/// others can write in between; its users are deleted with it, and also noted for the housekeeper.
 #[async_trait]
 pub trait CustomerStore: TenantEntityStore<Customer> {
-    /// The customer of that title.
+    /// The customer with this title.
     async fn by_title(&self, tenant: TenantId, title: &str) -> StoreResult<Option<Customer>>;
-    /// The public customer of that id in any tenant: for those who come without a name.
+    /// The public customer with this id in any tenant, for anonymous access.
     async fn public(&self, id: CustomerId) -> StoreResult<Option<Customer>>;
     /// A page of customers; text search in the title. Sorts by createdTime, title, name, email, country, city.
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>>;
 }
 
-/// Which users a list holds.
+/// The users that a list covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserFilter {
     /// The administrators of a tenant.
@@ -176,49 +178,49 @@ pub enum UserFilter {
     SysAdmins,
 }
 
-/// Users and how they log in. System administrators are those of the null tenant. E-mail addresses are unique, regardless of
-/// case. Credentials go with their user.
+/// Users and their credentials. System administrators belong to the null tenant. E-mail addresses are unique, ignoring
+/// case. Credentials are deleted with their user.
 #[async_trait]
 pub trait UserStore: TenantEntityStore<User> {
-    /// The user of an id in any tenant: for tokens, which carry nothing else that can be trusted to be current.
+    /// The user with this id in any tenant, for tokens: nothing else in a token is sure to be current.
     async fn by_id(&self, id: UserId) -> StoreResult<Option<User>>;
-    /// The user with that e-mail address in any tenant, regardless of case: for logging in.
+    /// The user with this e-mail address in any tenant, ignoring case, for logins.
     async fn by_email(&self, email: &str) -> StoreResult<Option<User>>;
     /// A page of users; text search in e-mail and names. Sorts by createdTime, email, name, firstName, lastName.
     async fn list(&self, filter: UserFilter, page: &PageLink) -> StoreResult<PageData<User>>;
-    /// How a user logs in.
+    /// The credentials of a user.
     async fn credentials(&self, id: UserId) -> StoreResult<Option<UserCredentials>>;
-    /// The credentials that wait for an activation token.
+    /// The credentials with this activation token.
     async fn credentials_by_activate_token(&self, token: &str) -> StoreResult<Option<UserCredentials>>;
-    /// The credentials that wait for a token to reset the password.
+    /// The credentials with this token for a password reset.
     async fn credentials_by_reset_token(&self, token: &str) -> StoreResult<Option<UserCredentials>>;
-    /// Notes that a user has come, or has tried to; returns how many wrong passwords there were in a row.
+    /// Records a login attempt of a user; returns the number of wrong passwords in a row.
     async fn note_login(&self, id: UserId, login: LoginAttemptResult) -> StoreResult<u32>;
-    /// Inserts or replaces how a user logs in, unless it carries a version and the stored one is another: that is a
+    /// Inserts or replaces the credentials of a user. If they carry a version and the stored one differs, that is a
     /// version conflict.
     async fn save_credentials(&self, credentials: UserCredentials) -> StoreResult<()>;
 }
 
-/// What came of somebody's coming.
+/// The result of a login attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginAttemptResult {
-    /// The password was right, at this time in milliseconds: wrong ones are forgotten.
+    /// The password was right, at this time in milliseconds; the count of wrong ones is reset.
     Right(i64),
     /// The password was wrong.
     Wrong,
-    /// An administrator lets the user in again: wrong passwords are forgotten.
+    /// An administrator unlocked the user; the count of wrong passwords is reset.
     Forgiven,
 }
 
 /// Device credentials.
 #[async_trait]
 pub trait DeviceCredentialsStore: Send + Sync {
-    /// Replaces the credentials of a device of the tenant; a credentials id taken anywhere is a conflict. Versions as in
-    /// [`EntityStore::update`].
+    /// Replaces the credentials of a device of the tenant; a credentials id in use in any tenant is a conflict.
+    /// Versions as in [`EntityStore::update`].
     async fn save(&self, tenant: TenantId, credentials: DeviceCredentials) -> StoreResult<DeviceCredentials>;
     /// The credentials of a device of the tenant.
     async fn get(&self, tenant: TenantId, device: DeviceId) -> StoreResult<Option<DeviceCredentials>>;
-    /// The device that has these credentials, in any tenant: for devices that connect.
+    /// The device with these credentials, in any tenant, for devices that connect.
     async fn find(
         &self,
         kind: CredentialsType,

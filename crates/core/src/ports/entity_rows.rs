@@ -1,4 +1,4 @@
-//! Entities of any kind, many at a time, for what is kept of them in memory.
+//! Bulk reads of entities of any kind, for in-memory copies.
 
 use async_trait::async_trait;
 use fieldline_model::{EntityType, TenantId};
@@ -7,12 +7,12 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::any_entity::AnyEntity;
 
-/// Reads whole kinds of entities.
+/// Reads all entities of a kind.
 #[async_trait]
 pub trait EntityRowStore: Send + Sync {
-    /// The first `limit` entities of a kind that a tenant has, in the order of creation time and id, after the given
-    /// ones. The null id means what belongs to no tenant. Nothing for kinds that are not stored. There may be fewer where
-    /// they are long: none means that there are no more.
+    /// Returns the first `limit` entities of a kind that a tenant has after the given one, in the order of creation
+    /// time and id. The null id stands for entities of no tenant. The page is empty for kinds that are not stored. It
+    /// may be shorter than `limit` if the entities are large; an empty page means that there are no more.
     async fn page(
         &self,
         tenant: TenantId,
@@ -21,9 +21,9 @@ pub trait EntityRowStore: Send + Sync {
         limit: u32,
     ) -> StoreResult<Vec<AnyEntity>>;
 
-    /// How many entities of a kind all tenants have, together with what belongs to none; 0 for kinds that are not stored.
+    /// Counts the entities of a kind over all tenants, including those of no tenant; 0 for kinds that are not stored.
     async fn count_everywhere(&self, kind: EntityType) -> StoreResult<u64>;
 
-    /// Those of the entities that the tenant has.
+    /// The entities with these ids that the tenant has.
     async fn by_ids(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<Vec<AnyEntity>>;
 }

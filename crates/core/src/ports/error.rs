@@ -1,44 +1,44 @@
-//! What can go wrong in a store, by what the caller does next.
+//! Errors of stores, classified by the possible reactions of the caller.
 
 use std::fmt;
 
-/// Result of a store's call.
+/// Result of a store call.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// What the caller can do about a failed call.
+/// The class of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreErrorKind {
-    /// What the call is about does not exist.
+    /// The entity or data of the call does not exist.
     NotFound,
-    /// Another entity has that unique value already, or something refers to what should be deleted.
+    /// Another entity already has that unique value, or something refers to the entity to be deleted.
     Conflict,
-    /// The stored version is not the one the caller changed.
+    /// The stored version differs from the one that the caller changed.
     VersionConflict,
-    /// The arguments make no sense to the store.
+    /// The arguments are invalid.
     Invalid,
-    /// The store cannot serve now; the same call may succeed later.
+    /// The store is unavailable; the same call may succeed later.
     Unavailable,
-    /// The caller's tenant has as much under way as it may have; the same call may succeed later.
+    /// The caller's tenant has too many operations in progress; the same call may succeed later.
     Busy,
-    /// There is no room left on the disk; reads go on.
+    /// The disk is full; reads still work.
     DiskFull,
-    /// Stored bytes do not pass their checks.
+    /// Stored bytes fail their integrity checks.
     Corrupt,
 }
 
 impl StoreErrorKind {
-    /// The same call may succeed later without the caller changing anything.
+    /// Returns whether the same call may succeed later without changes by the caller.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Unavailable | Self::Busy | Self::DiskFull)
     }
 
-    /// The store itself has failed, whatever it was asked.
+    /// Returns whether the store itself has failed, independent of the arguments.
     pub const fn is_about_the_store(self) -> bool {
         matches!(self, Self::Unavailable | Self::DiskFull | Self::Corrupt)
     }
 }
 
-/// A failed call to a store.
+/// A failed store call.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -47,7 +47,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// An error of a kind; the message is fit to be shown to a client.
+    /// Creates an error; clients may see the message.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -56,19 +56,19 @@ impl StoreError {
         }
     }
 
-    /// Adds what caused it, for the log only.
+    /// Adds the cause, for the log only.
     #[must_use]
     pub fn caused_by(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
-    /// What the caller can do about it.
+    /// The class of the error.
     pub const fn kind(&self) -> StoreErrorKind {
         self.kind
     }
 
-    /// The message without its cause, fit to be shown to a client.
+    /// The message without its cause; clients may see it.
     pub fn message(&self) -> &str {
         &self.message
     }

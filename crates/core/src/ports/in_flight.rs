@@ -1,29 +1,30 @@
-//! Notes of what the process works on, for the process after it.
+//! Notes of the work in flight, for the next process.
 
 use super::StoreResult;
 use crate::in_flight::{CrashSuspects, InFlightWork};
 
-/// What was there at the start.
+/// The notes found at the start.
 #[derive(Debug, Clone, Default)]
 pub struct PreviousRunNotes {
-    /// What the process before had in hand when it died; nothing where it ended by itself, or where `suspects` counts it
-    /// already.
+    /// The work in flight when the previous process died; empty if it stopped in an orderly way, or if `suspects`
+    /// already includes it.
     pub in_flight: Vec<InFlightWork>,
-    /// What was suspected until then.
+    /// The suspects so far.
     pub suspects: CrashSuspects,
 }
 
-/// Notes that outlive the process. They need not outlive the machine.
+/// Notes that outlive the process. They need not survive a crash of the machine.
 pub trait InFlightNotes: Send + Sync {
-    /// What was there when it was opened.
+    /// Returns the notes found when these were opened.
     fn previous_run(&self) -> PreviousRunNotes;
 
-    /// Keeps what is suspected from now on, what was left behind counted in, all or nothing of it.
+    /// Saves the suspects, with the previous run's work included, all or nothing.
     fn save(&self, suspects: &CrashSuspects) -> StoreResult<()>;
 
-    /// Begins the notes of this process: what was left behind is gone. To be called once, after it was saved as suspected.
+    /// Begins the notes of this process, and clears those of the previous one. Call once, after its work was saved as
+    /// suspected.
     fn begin(&self) -> StoreResult<()>;
 
-    /// Notes what a slot has in hand, in the place of what it had. It costs one call of the system and waits for no disk.
+    /// Sets the note of a slot, replacing the former one. It costs one system call and waits for no disk.
     fn note(&self, slot: usize, hand: Option<InFlightWork>) -> StoreResult<()>;
 }

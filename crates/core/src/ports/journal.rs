@@ -1,4 +1,4 @@
-//! The journal: a durable, partitioned log. Embedded it is a file set of the node, at scale it is Kafka.
+//! The journal: a durable, partitioned log. The embedded one is a set of files on the node; at scale it is Kafka.
 
 use std::fmt;
 use std::future::Future;
@@ -32,31 +32,32 @@ impl fmt::Display for Partition {
     }
 }
 
-/// Position of a record in its partition. Grows by at least one a record; gaps are allowed.
+/// Position of a record in its partition. It grows by at least one per record; gaps are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Offset(pub u64);
 
-/// Who makes an append, which decides how much room there is for it.
+/// The origin of an append, which decides how much room there is for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendOrigin {
-    /// A device, or whoever speaks for one. It is refused as soon as the log has reached its largest size.
+    /// A device, or a client on its behalf. It is refused once the log has reached its largest size.
     Device,
-    /// The platform itself, for a tenant: what rule chains, alarms and calculated fields put into queues. What the log holds
-    /// often cannot be consumed without, so there is a reserve that devices cannot fill, and of it no tenant gets all.
+    /// The platform itself, on behalf of a tenant: messages that rule chains, alarms and calculated fields put into
+    /// queues. Records of the log often cannot be consumed without such appends, so there is a reserve that devices
+    /// cannot use, and of which no tenant gets all.
     Internal(TenantId),
 }
 
-/// Why an append was refused or lost its acknowledgement.
+/// The reason why an append was refused or lost its acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// There is no room for an append of this origin: the log has reached its largest size, the reserve is used up, or too
-    /// much waits for the disk. Wait for [`Journal::ready`] and try again.
+    /// There is no room for an append of this origin: the log has reached its largest size, the reserve is used up, or
+    /// too much data waits for the disk. Wait for [`Journal::ready`] and try again.
     #[error("the journal is catching up")]
     Busy,
-    /// No room on the disk. Nothing was taken; appends are accepted again once there is room.
+    /// The disk is full. Nothing was appended; appends are accepted again once there is room.
     #[error("the journal's disk is full")]
     DiskFull,
-    /// The records are larger than the journal takes in one append.
+    /// The records exceed the journal's limit for one append.
     #[error("the append is larger than the journal's limit of {limit} bytes")]
     TooLarge {
         /// The limit.
@@ -70,28 +71,28 @@ pub enum AppendError {
     Closed,
 }
 
-/// Why the journal could not be opened or read.
+/// The reason why the journal could not be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Stored bytes in the middle of the log do not pass their checks; the message says which and what to do.
+    /// Stored bytes in the middle of the log fail their checks; the message names them and the remedy.
     #[error("{0}")]
     Corrupt(String),
-    /// The position asked for is no longer, or not yet, in the log.
+    /// The requested position is no longer, or not yet, in the log.
     #[error("position {asked} of partition {partition} is outside of the log, which holds {first} to {next}")]
     OutOfRange {
         /// The partition.
         partition: Partition,
-        /// Position asked for.
+        /// The requested position.
         asked: u64,
-        /// First position held.
+        /// First position in the log.
         first: u64,
-        /// Position after the last one held.
+        /// Position after the last one in the log.
         next: u64,
     },
     /// An operating system or network call failed.
     #[error("{context}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         context: String,
         /// The failure.
         source: std::io::Error,
@@ -112,7 +113,7 @@ pub trait Journal: Send + Sync {
     /// partitions it was created with.
     fn open_queue(&self, name: &str, partitions: u16) -> Result<QueueId, JournalError>;
 
-    /// How many partitions a queue has.
+    /// The number of partitions of a queue.
     fn partitions(&self, queue: QueueId) -> u16;
 
     /// Names of all queues that were ever opened.
@@ -127,12 +128,12 @@ pub trait Journal: Send + Sync {
         origin: AppendOrigin,
     ) -> Result<AppendFuture, AppendError>;
 
-    /// Waits until an append of this origin that was refused as [`AppendError::Busy`] is worth another try. Who consumes the
-    /// log must not wait for this without an end: the room may have to come from his own progress.
+    /// Waits until it is worth repeating an append of this origin that was refused as [`AppendError::Busy`]. A consumer
+    /// of the log must limit this wait: the room may have to come from its own progress.
     async fn ready(&self, origin: AppendOrigin);
 
-    /// Joins a consumer group with a number of members that divide the queue's partitions among them. The first thing a
-    /// member receives is its assignment; positions start where the group last committed, else at the beginning.
+    /// Joins a consumer group with a number of members, among which the queue's partitions are divided. The first event
+    /// of a member is its assignment; positions start at the group's last commit, else at the beginning.
     fn subscribe(
         &self,
         queue: QueueId,
@@ -143,42 +144,43 @@ pub trait Journal: Send + Sync {
     /// Position after the last durable record of a partition.
     fn end(&self, partition: Partition) -> Offset;
 
-    /// Why devices can append nothing now, `None` when their appends are accepted.
+    /// The reason why devices cannot append now; `None` if their appends are accepted.
     fn refusal(&self) -> Option<AppendError>;
 
-    /// Writes what is buffered, makes it durable, and accepts nothing further.
+    /// Writes the buffered records, makes them durable, and accepts no more.
     async fn close(&self);
 }
 
 /// One member of a consumer group.
 #[async_trait]
 pub trait JournalConsumer: Send {
-    /// Waits for what comes next. `max_bytes` bounds one delivery, but a single larger record is delivered alone.
-    /// Dropping the future loses nothing. An error concerns all partitions; where only one cannot be read, it is
+    /// Waits for the next event. `max_bytes` bounds one delivery, but a single larger record is delivered alone.
+    /// Dropping the future loses nothing. An error concerns all partitions; if only one cannot be read, the event is
     /// [`ConsumerEvent::Unreadable`].
     async fn next(&mut self, max_bytes: usize) -> Result<ConsumerEvent, JournalError>;
 
-    /// Delivers nothing of an assigned partition for a while; the others go on. A closed journal does not wait for it.
+    /// Pauses deliveries of an assigned partition; the others continue. A closed journal does not wait for the pause to
+    /// end.
     fn pause(&mut self, partition: Partition, time: Duration);
 
     /// Moves the position of an assigned partition: the next delivery starts there.
     fn seek(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError>;
 
-    /// Says that everything before the offset is consumed for good. What all groups have consumed may be deleted.
+    /// Commits that everything before the offset is consumed for good. Records consumed by all groups may be deleted.
     async fn commit(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError>;
 }
 
-/// What a consumer receives.
+/// An event of a consumer.
 #[derive(Debug)]
 pub enum ConsumerEvent {
-    /// These partitions are now this member's, each with the position it starts from.
+    /// These partitions now belong to this member, each with its start position.
     Assigned(Vec<(Partition, Offset)>),
-    /// These partitions now belong to somebody else: stop working on them.
+    /// These partitions now belong to another member: stop working on them.
     Revoked(Vec<Partition>),
     /// Records of one partition.
     Records(ConsumerRecords),
-    /// A partition cannot be read where it stands. Its position has not moved: it is tried again in its next turn, unless
-    /// it is paused.
+    /// A partition cannot be read at its position. The position does not move: the read is repeated in the partition's
+    /// next turn, unless it is paused.
     Unreadable(Partition, JournalError),
     /// The journal was closed; nothing follows.
     Closed,
@@ -193,11 +195,11 @@ pub struct ConsumerRecords {
     pub first: Offset,
     /// Position to continue from.
     pub next: Offset,
-    /// The records, each behind its `u32` length: see [`fieldline_model::record::split`].
+    /// The records, each preceded by its `u32` length: see [`fieldline_model::record::split`].
     pub bytes: Bytes,
 }
 
-/// The appends that become durable together. A journal makes one for each of its writes and completes it once.
+/// A group of appends that become durable together. A journal creates one for each of its writes and completes it once.
 #[derive(Debug, Default)]
 pub struct CommitGroup {
     state: Mutex<GroupState>,
@@ -210,7 +212,7 @@ struct GroupState {
 }
 
 impl CommitGroup {
-    /// A group whose outcome is open.
+    /// Creates a group without an outcome.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
@@ -228,7 +230,7 @@ impl CommitGroup {
     }
 }
 
-/// An append on its way to the disk; resolves when it is durable. Dropping it does not take the records back.
+/// A pending append; resolves when it is durable. Dropping it does not withdraw the records.
 #[derive(Debug)]
 #[must_use = "an append is acknowledged only when it has resolved"]
 pub struct AppendFuture {
@@ -237,7 +239,7 @@ pub struct AppendFuture {
 }
 
 impl AppendFuture {
-    /// An append that shares the fate of a group.
+    /// Creates an append that shares the outcome of a group.
     pub const fn of(group: Arc<CommitGroup>) -> Self {
         Self {
             group: Some(group),
@@ -245,7 +247,7 @@ impl AppendFuture {
         }
     }
 
-    /// An append that is durable already.
+    /// Creates an append that is already durable.
     pub const fn durable() -> Self {
         Self {
             group: None,

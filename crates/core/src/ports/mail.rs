@@ -1,12 +1,12 @@
-//! Mails that the platform sends to people.
+//! Mail from the platform to people.
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-/// A mail of plain text to one person.
+/// A plain-text mail to one person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailMessage {
-    /// Address of the receiver.
+    /// Address of the recipient.
     pub to: String,
     /// Subject.
     pub subject: String,
@@ -14,31 +14,31 @@ pub struct MailMessage {
     pub body: String,
 }
 
-/// Sends mails.
+/// Sends mail.
 #[async_trait]
 pub trait MailSender: Send + Sync {
-    /// Sends a mail through the server of these settings (those of the installation under the key `mail`), and returns once
-    /// the server has taken it.
+    /// Sends a mail through the server of these settings (those of the installation under the key `mail`), and returns
+    /// once the server has accepted it.
     ///
     /// # Errors
-    /// Why it was not sent, fit to be shown to an administrator; without passwords.
+    /// The reason why it was not sent, fit to be shown to an administrator; without passwords.
     async fn send(&self, server: &Value, mail: &MailMessage) -> Result<(), String>;
 
-    /// Where an administrator allows the platform to send mails by the account of these settings (OAuth 2, RFC 6749 §4.1.1);
-    /// the provider sends `state` back with the code for [`Self::exchange_code`].
+    /// Returns the URL where an administrator allows the platform to send mail through the account of these settings
+    /// (OAuth 2, RFC 6749 §4.1.1); the provider returns `state` with the code for [`Self::exchange_code`].
     ///
     /// # Errors
-    /// What the settings lack.
+    /// The settings that are missing.
     fn consent_url(&self, server: &Value, state: &str) -> Result<String, String>;
 
-    /// Turns the code that the provider gave into a refresh token (RFC 6749 §4.1.3).
+    /// Exchanges the code from the provider for a refresh token (RFC 6749 §4.1.3).
     ///
     /// # Errors
-    /// Why there is none, fit to be shown to an administrator; without secrets.
+    /// The reason why there is none, fit to be shown to an administrator; without secrets.
     async fn exchange_code(&self, server: &Value, code: &str) -> Result<String, String>;
 }
 
-/// Of a program that sends none.
+/// For programs that send no mail.
 pub struct NoMails;
 
 const NO_MAILS: &str = "This program sends no mails";

@@ -1,4 +1,4 @@
-//! OTA packages, their data, and which devices have been told of which.
+//! OTA packages, their data, and the notifications of devices about them.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -9,22 +9,22 @@ use uuid::Uuid;
 
 use super::{StoreResult, TenantEntityStore};
 
-/// Bytes of each piece of a package's data but the last one. A multiple of three, so that pieces can be written as base64
+/// Bytes of each piece of a package's data except the last. A multiple of three, so that pieces can be base64-encoded
 /// one after the other.
 pub const OTA_PIECE: usize = 192 << 10;
 
-/// Which packages a list holds.
+/// The packages that a list covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtaPackageFilter {
     /// All of the tenant.
     All,
-    /// Those of a profile and a kind that have data or a URL.
+    /// Packages of a profile and a kind that have data or a URL.
     Ready(DeviceProfileId, OtaKind),
 }
 
-/// OTA packages. Their data comes as an upload of numbered pieces, which becomes the data of a package once it is whole. Titles
-/// are unique together with versions, which have nothing to do with those of other entities. An update leaves the data as it is.
-/// A package that a device or a profile has cannot be deleted; the conflict is in words for people.
+/// OTA packages. The data is uploaded in numbered pieces, and becomes the data of a package once complete. The pair of
+/// title and version is unique; this version is not the entity version. An update leaves the data unchanged. A package
+/// assigned to a device or a profile cannot be deleted; the conflict has a human-readable message.
 #[async_trait]
 pub trait OtaPackageStore: TenantEntityStore<OtaPackageInfo> {
     /// A page of packages; text search in the title. Sorts by createdTime, title, name, type, version, tag, url, fileName,
@@ -35,56 +35,56 @@ pub trait OtaPackageStore: TenantEntityStore<OtaPackageInfo> {
         filter: OtaPackageFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<OtaPackageInfo>>;
-    /// Bytes of all data of the tenant's packages, and of uploads under way, these rounded up to pieces.
+    /// Bytes of the data of the tenant's packages and of its uploads in progress, the latter rounded up to pieces.
     async fn data_bytes(&self, tenant: TenantId) -> StoreResult<u64>;
-    /// Tenants that have packages, or devices that were told of one.
+    /// Tenants that have packages, or devices that were notified of one.
     async fn tenants(&self) -> StoreResult<Vec<TenantId>>;
 
-    /// Begins an upload, which nobody sees.
+    /// Begins an upload, which stays invisible.
     async fn begin_upload(&self, tenant: TenantId, upload: Uuid, now_ms: i64) -> StoreResult<()>;
-    /// Stores the next piece of an upload: all but the last one have [`OTA_PIECE`] bytes.
+    /// Stores the next piece of an upload: all pieces except the last have [`OTA_PIECE`] bytes.
     async fn append(&self, upload: Uuid, number: u32, piece: Bytes) -> StoreResult<()>;
-    /// Saves a package and makes an upload its data, both or neither; a conflict where it has data already. `None` where the
-    /// tenant's packages would have more bytes together than `limit`, however many are saved at a time.
+    /// Saves a package and makes an upload its data, both or neither; a conflict if it already has data. Returns `None`
+    /// if the tenant's packages would together exceed `limit` bytes, even with concurrent saves.
     async fn attach(
         &self,
         package: OtaPackageInfo,
         upload: Uuid,
         limit: Option<u64>,
     ) -> StoreResult<Option<OtaPackageInfo>>;
-    /// Deletes an upload that is no package's data.
+    /// Deletes an upload that is not attached to a package.
     async fn discard(&self, upload: Uuid) -> StoreResult<()>;
-    /// Deletes all such uploads that were begun before a time, milliseconds; returns how many.
+    /// Deletes all such uploads begun before a time, milliseconds; returns their number.
     async fn discard_before(&self, begun_ms: i64) -> StoreResult<u64>;
-    /// A piece of a package's data, if there is so much of it.
+    /// A piece of a package's data; `None` past its end.
     async fn piece(&self, tenant: TenantId, id: OtaPackageId, number: u32) -> StoreResult<Option<Bytes>>;
 }
 
-/// Which devices somebody asks about.
+/// The devices that a request covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OtaScope {
     /// All of the tenant.
     All,
-    /// Those of a profile.
+    /// Devices of a profile.
     Profile(DeviceProfileId),
-    /// These, at most 500.
+    /// These devices, at most 500.
     Devices(Vec<DeviceId>),
 }
 
-/// What a device shall have.
+/// The package that a device should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtaTarget {
     /// The device.
     pub device: DeviceId,
     /// Its profile.
     pub profile: DeviceProfileId,
-    /// The package; `None` for none any more.
+    /// The package; `None` to have none any more.
     pub package: Option<OtaPackageId>,
-    /// Whether it is assigned to the device itself, not to its profile.
+    /// Whether the package is assigned to the device itself, not through its profile.
     pub is_own: bool,
 }
 
-/// A device that waits for being told of its package.
+/// A pending notification of a device about its package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtaUpdate {
     /// Tenant of the device.
@@ -93,23 +93,23 @@ pub struct OtaUpdate {
     pub device: DeviceId,
     /// Its package.
     pub package: OtaPackageId,
-    /// What the package is.
+    /// The kind of the package.
     pub kind: OtaKind,
-    /// When it was assigned, milliseconds.
+    /// Time of the assignment, milliseconds.
     pub ts: i64,
 }
 
-/// Which package each device shall have, and which it has been told of.
+/// The package that each device should have, and the one it was notified of.
 #[async_trait]
 pub trait OtaUpdateStore: Send + Sync {
-    /// The package that a device shall have: its own, or else that of its profile.
+    /// The package that a device should have: its own, else that of its profile.
     async fn assigned(
         &self,
         tenant: TenantId,
         device: DeviceId,
         kind: OtaKind,
     ) -> StoreResult<Option<OtaPackageId>>;
-    /// The first devices after one, by id, whose package is another than the one that was noted for them last.
+    /// The first devices after one, by id, whose package differs from the one last noted for them.
     async fn differing(
         &self,
         tenant: TenantId,
@@ -118,8 +118,8 @@ pub trait OtaUpdateStore: Send + Sync {
         after: Option<DeviceId>,
         limit: u32,
     ) -> StoreResult<Vec<OtaTarget>>;
-    /// Notes what devices shall have: those with a package wait for being told of it from now on. Devices that are gone
-    /// are passed over.
+    /// Notes the packages that devices should have; those with a package now wait for a notification. Deleted devices
+    /// are skipped.
     async fn note(
         &self,
         tenant: TenantId,
@@ -127,17 +127,17 @@ pub trait OtaUpdateStore: Send + Sync {
         targets: &[OtaTarget],
         now_ms: i64,
     ) -> StoreResult<()>;
-    /// The device that is to be told next, of the first tenant after one in the order of ids that has any; behind the last
-    /// tenant comes the first. Of a tenant, those with a package of their own come first, then by time; those that were put
-    /// off come once it is later than that.
+    /// Returns the next notification, of the first tenant after `after` in the order of ids that has any, wrapping
+    /// around at the end. Within a tenant, devices with a package of their own come first, then the order is by time; a
+    /// notification that was put off is due once that time has passed.
     async fn next(&self, after: TenantId, now_ms: i64) -> StoreResult<Option<OtaUpdate>>;
-    /// Puts a device off until a time, milliseconds, unless another package has been noted for it since.
+    /// Puts a notification off until a time, milliseconds, unless another package has been noted for the device since.
     async fn put_off(&self, update: &OtaUpdate, until_ms: i64) -> StoreResult<()>;
-    /// The earliest time until which somebody who waits was put off, milliseconds.
+    /// The earliest time until which a pending notification was put off, milliseconds.
     async fn put_off_until(&self) -> StoreResult<Option<i64>>;
-    /// A device has been told of its package.
+    /// Marks a device as notified of its package.
     async fn mark_notified(&self, update: &OtaUpdate) -> StoreResult<()>;
-    /// How many devices of a profile have no package of their own.
+    /// Counts the devices of a profile that have no package of their own.
     async fn count_following(
         &self,
         tenant: TenantId,

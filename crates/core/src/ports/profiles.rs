@@ -8,21 +8,22 @@ use fieldline_model::page::{PageData, PageLink};
 use super::{EntityStores, StoreResult, TenantEntityStore};
 use crate::any_entity::EntityKind;
 
-/// A kind of profiles: what entities of one type share. Its name is their type; one of them is the tenant's default.
+/// A kind of profiles: settings shared by entities of one type. The name of the profile is that type; one profile is
+/// the tenant's default.
 pub trait EntityProfile: EntityKind {
-    /// Its short form.
+    /// The short form.
     type ProfileInfo: From<Self> + Send + 'static;
-    /// What it is called: the type of the entities that have it.
+    /// The name: the type of the entities with this profile.
     fn name(&self) -> &str;
-    /// Whether entities without a type get it.
+    /// Returns whether entities without a type get this profile.
     fn is_default(&self) -> bool;
-    /// What all kinds of profiles have, to be changed.
+    /// The fields that all kinds of profiles share, mutable.
     fn fields_mut(&mut self) -> ProfileFieldsMut<'_>;
-    /// Where they are kept.
+    /// The store of the kind.
     fn store(stores: &EntityStores) -> &dyn ProfileStore<Self>;
 }
 
-/// What all kinds of profiles have, to be changed.
+/// The fields that all kinds of profiles share, mutable.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub struct ProfileFieldsMut<'p> {
@@ -65,21 +66,21 @@ profiles! {
 /// Device profiles.
 #[async_trait]
 pub trait DeviceProfileStore: ProfileStore<DeviceProfile> {
-    /// The profile with that provisioning key, in any tenant: for devices that introduce themselves.
+    /// The profile with that provisioning key, in any tenant, for devices that provision themselves.
     async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>>;
 }
 
-/// Profiles of a kind. Their names are unique in the tenant, provisioning keys everywhere. One that an entity has cannot be
-/// deleted.
+/// A store of a kind of profiles. Names are unique in the tenant, provisioning keys globally. A profile used by an
+/// entity cannot be deleted.
 #[async_trait]
 pub trait ProfileStore<P: EntityProfile>: TenantEntityStore<P> {
     /// The profile of that name.
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<P>>;
     /// The default profile of the tenant.
     async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<P>>;
-    /// Makes a profile the only default one of its tenant; returns whether it exists.
+    /// Makes a profile the only default of its tenant; returns whether it exists.
     async fn set_default(&self, tenant: TenantId, id: P::Id) -> StoreResult<bool>;
-    /// Ids and names of all profiles of the tenant, or of those that an entity has, in no particular order.
+    /// Ids and names of all profiles of the tenant, or only of those in use by an entity, in no particular order.
     async fn names(&self, tenant: TenantId, in_use_only: bool) -> StoreResult<Vec<(P::Id, String)>>;
     /// A page of profiles; text search in the name. Sorts by createdTime, name, description, isDefault; device profiles
     /// by type and transportType, too.

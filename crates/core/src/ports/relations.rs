@@ -6,7 +6,7 @@ use fieldline_model::{EntityId, TenantId};
 
 use super::StoreResult;
 
-/// What tells one relation of a tenant from all others.
+/// The key that identifies a relation within a tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub struct RelationKey {
@@ -27,12 +27,12 @@ impl From<&EntityRelation> for RelationKey {
     }
 }
 
-/// Which relations are looked for; absent conditions hold for all. At least one end is given.
+/// The conditions of a search for relations; absent conditions match all. At least one end must be given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RelationEnds {
-    /// Starting here.
+    /// Starting at this entity.
     pub from: Option<EntityId>,
-    /// Ending here.
+    /// Ending at this entity.
     pub to: Option<EntityId>,
     /// Of this type.
     pub relation_type: Option<String>,
@@ -57,7 +57,7 @@ impl RelationEnds {
         }
     }
 
-    /// Only those of this type.
+    /// Restricts the search to this type.
     #[must_use]
     pub fn of_type(mut self, relation_type: impl Into<String>) -> Self {
         self.relation_type = Some(relation_type.into());
@@ -65,39 +65,40 @@ impl RelationEnds {
     }
 }
 
-/// Most relations that one call returns; more are an invalid argument, so that no answer is silently cut.
+/// Most relations that one call returns; more are an invalid argument, so that no result is silently truncated.
 pub const MAX_RELATIONS: usize = 100_000;
 
 /// Most steps of a search along relations.
 pub const MAX_RELATION_LEVELS: usize = 100;
 
-/// Relations. They do not keep the entities at their ends from being deleted; whoever deletes an entity calls
+/// Relations. They do not prevent the deletion of the entities at their ends; the code that deletes an entity calls
 /// [`RelationStore::delete_of`].
 #[async_trait]
 pub trait RelationStore: Send + Sync {
-    /// Inserts or replaces, and returns what is stored. The version counts up from 1; one that is given is not compared.
+    /// Inserts or replaces a relation, and returns it as stored. The version counts up from 1; a given version is not
+    /// compared.
     async fn save(&self, tenant: TenantId, relation: EntityRelation) -> StoreResult<EntityRelation>;
     /// The relation, if there is one.
     async fn get(&self, tenant: TenantId, key: &RelationKey) -> StoreResult<Option<EntityRelation>>;
-    /// Deletes a relation; returns what it was.
+    /// Deletes a relation; returns the deleted relation.
     async fn delete(&self, tenant: TenantId, key: &RelationKey) -> StoreResult<Option<EntityRelation>>;
-    /// The relations with these ends, in the order of type and other end.
+    /// The relations with these ends, ordered by type and other end.
     async fn find(&self, tenant: TenantId, ends: &RelationEnds) -> StoreResult<Vec<EntityRelation>>;
-    /// The names of the ends of relations, in the same order.
+    /// Adds the names of both ends to relations, in the same order.
     async fn with_names(
         &self,
         tenant: TenantId,
         relations: Vec<EntityRelation>,
     ) -> StoreResult<Vec<EntityRelationInfo>>;
-    /// Deletes the relations that start or end at an entity, all groups where none is given; returns how many.
+    /// Deletes the relations that start or end at an entity, of all groups if none is given; returns their number.
     async fn delete_of(
         &self,
         tenant: TenantId,
         entity: EntityId,
         group: Option<RelationTypeGroup>,
     ) -> StoreResult<u64>;
-    /// The relations that a walk from the root meets, each once, nearest first. No entity is left twice, so cycles end.
-    /// With `fetchLastLevelOnly` only those of the last level, and those that lead to entities where the walk ends
-    /// before it.
+    /// Returns the relations found by a walk from the root, each once, nearest first. The walk leaves each entity only
+    /// once, so cycles end. With `fetchLastLevelOnly`, only the relations of the last level, and those to entities
+    /// where the walk ends earlier.
     async fn search(&self, tenant: TenantId, query: &RelationsQuery) -> StoreResult<Vec<EntityRelation>>;
 }

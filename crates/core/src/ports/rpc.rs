@@ -1,4 +1,4 @@
-//! Calls to devices, and answers to callers that wait for one.
+//! RPC calls to devices, and responses to waiting callers.
 
 use std::fmt;
 
@@ -7,50 +7,50 @@ use fieldline_model::message::QueueMessage;
 use fieldline_model::{DeviceId, TenantId};
 use uuid::Uuid;
 
-/// Where the message of a call says which run of the program has taken it, in the metadata.
+/// Metadata key of an RPC message for the run of the program that accepted the call.
 pub const ORIGIN_RUN: &str = "originRun";
 
-/// A call to a device.
+/// An RPC call to a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceRpcRequest {
-    /// Identity; that of the REST call where it comes from one.
+    /// Identity; that of the REST call if there is one.
     pub id: Uuid,
     /// Tenant of the device.
     pub tenant: TenantId,
     /// The device.
     pub device: DeviceId,
-    /// What it shall do.
+    /// The method to call.
     pub method: String,
     /// Parameters: the text of a JSON value, or plain text.
     pub params: String,
-    /// No answer is expected.
+    /// Whether no response is expected.
     pub oneway: bool,
-    /// It is kept until the device can take it, or it expires.
+    /// Whether the call is stored until the device can receive it, or it expires.
     pub persistent: bool,
-    /// How often a persistent one is sent again; the default of the platform where absent.
+    /// How often a persistent call is retried; the platform's default if absent.
     pub retries: Option<u32>,
-    /// When it expires, milliseconds.
+    /// Expiry time, milliseconds.
     pub expires_ms: i64,
-    /// What the caller has added, as text.
+    /// Additional information from the caller, as text.
     pub additional_info: Option<String>,
-    /// Server whose REST API a client called; the answer goes to it as well.
+    /// Server whose REST API a client called; the response is also sent there.
     pub rest_origin: Option<String>,
-    /// Run of that server which took the call. The client waits in that run alone.
+    /// Run of that server that accepted the call. The client waits in that run only.
     pub origin_run: Option<Uuid>,
 }
 
-/// Why a device gave no answer.
+/// The reason why there is no response from a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceRpcError {
     /// There is no such device.
     NotFound,
     /// The caller may not call it.
     Forbidden,
-    /// It was not connected until the call expired.
+    /// The device was not connected until the call expired.
     NoActiveConnection,
-    /// It did not answer until the call expired.
+    /// The device did not respond until the call expired.
     Timeout,
-    /// The platform failed.
+    /// An internal failure of the platform.
     Internal,
 }
 
@@ -75,29 +75,29 @@ impl fmt::Display for DeviceRpcError {
 
 impl std::error::Error for DeviceRpcError {}
 
-/// Calls devices.
+/// Sends RPC calls to devices.
 #[async_trait]
 pub trait DeviceRpc: Send + Sync {
-    /// Calls a device and waits for its answer, at most until the call expires. The answer is JSON text; a call without
-    /// answer gives `None` as soon as it is sent.
+    /// Calls a device and waits for its response, at most until the call expires. The response is JSON text; a one-way
+    /// call returns `None` as soon as it is sent.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no response.
     async fn send(&self, request: DeviceRpcRequest) -> Result<Option<String>, DeviceRpcError>;
 
-    /// Answers a call that a device made: on a server, over a session there, with the number that the device gave it. An
-    /// answer that nobody waits for any more is dropped.
+    /// Responds to a call that a device made over a session on a server, identified by the device's request number. If
+    /// nobody waits any more, the response is dropped.
     fn answer(&self, service: &str, session: Uuid, request: i32, body: String);
 }
 
-/// Clients of the REST API that wait for what a rule chain answers.
+/// Passes responses of rule chains to waiting REST API clients.
 pub trait RestApiResponder: Send + Sync {
-    /// Answers a call of a tenant's client, on the server that it came to. An answer that nobody waits for any more is
-    /// dropped, and so is one to a call of another tenant.
+    /// Responds to a call of a tenant's client on the server that received it. The response is dropped if nobody waits
+    /// any more, or if the call belongs to another tenant.
     fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: QueueMessage);
 }
 
-/// Of a program that no device is connected to.
+/// For programs without connected devices.
 pub struct NoDeviceRpc;
 
 #[async_trait]
@@ -109,7 +109,7 @@ impl DeviceRpc for NoDeviceRpc {
     fn answer(&self, _: &str, _: Uuid, _: i32, _: String) {}
 }
 
-/// Of a program that no client calls.
+/// For programs without REST clients.
 pub struct NoRestApiResponder;
 
 impl RestApiResponder for NoRestApiResponder {

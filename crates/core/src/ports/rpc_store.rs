@@ -1,4 +1,4 @@
-//! Calls to devices that outlive the program.
+//! Persistent RPC calls to devices.
 
 use async_trait::async_trait;
 use fieldline_model::entity::{Rpc, RpcStatus};
@@ -8,16 +8,17 @@ use serde_json::Value;
 
 use super::StoreResult;
 
-/// Persistent calls; those of a device go with it.
+/// Persistent calls, deleted with their device.
 ///
-/// A call is *open* while its status is one of [`RpcStatus::OPEN`], save one that needs no answer and was delivered; what is not open does not change any more.
+/// A call is *open* while its status is one of [`RpcStatus::OPEN`], except a delivered one-way call. A call that is not
+/// open no longer changes.
 #[async_trait]
 pub trait RpcStore: Send + Sync {
-    /// Stores a new call; a conflict where its id is taken, invalid where there is no such device.
+    /// Stores a new call; a conflict if its id is taken, invalid if there is no such device.
     async fn insert(&self, call: &Rpc) -> StoreResult<()>;
 
-    /// Moves an open call to another status, with what was answered where that is given. Returns it as it is stored now;
-    /// `None` where it is not open, or not there.
+    /// Moves an open call to another status, and stores the response if one is given. Returns the call as stored now;
+    /// `None` if it does not exist or is not open.
     async fn set_status(
         &self,
         tenant: TenantId,
@@ -44,12 +45,12 @@ pub trait RpcStore: Send + Sync {
     /// The oldest open calls of a device, at most `limit`.
     async fn open_of(&self, tenant: TenantId, device: DeviceId, limit: u32) -> StoreResult<Vec<Rpc>>;
 
-    /// Open calls whose time is over, at most `limit`.
+    /// Open calls that have expired, at most `limit`.
     async fn due(&self, now_ms: i64, limit: u32) -> StoreResult<Vec<Rpc>>;
 
-    /// Devices that have open calls, those after `after` in the order of their ids, at most `limit`.
+    /// Devices with open calls after `after`, in the order of their ids, at most `limit`.
     async fn waiting_devices(&self, after: Option<DeviceId>, limit: u32) -> StoreResult<Vec<EntityKey>>;
 
-    /// Deletes calls of a tenant that were made before; returns how many.
+    /// Deletes calls of a tenant made before a time; returns their number.
     async fn delete_before(&self, tenant: TenantId, created_ms: i64) -> StoreResult<u64>;
 }

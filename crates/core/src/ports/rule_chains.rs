@@ -7,11 +7,11 @@ use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 
 use super::{StoreResult, TenantEntityStore};
 
-/// Rule chains. A second root chain of a tenant and type is a conflict. An update leaves nodes and connections as they are; they
-/// go with their chain, which cannot be deleted while a profile refers to it.
+/// Rule chains. A second root chain of the same tenant and type is a conflict. An update leaves nodes and connections
+/// unchanged; they are deleted with their chain, which cannot be deleted while a profile refers to it.
 #[async_trait]
 pub trait RuleChainStore: TenantEntityStore<RuleChain> {
-    /// The oldest chain of that type and name: names are not unique.
+    /// The oldest chain with this type and name; names are not unique.
     async fn by_name(
         &self,
         tenant: TenantId,
@@ -29,12 +29,12 @@ pub trait RuleChainStore: TenantEntityStore<RuleChain> {
         chain_type: Option<RuleChainType>,
         page: &PageLink,
     ) -> StoreResult<PageData<RuleChain>>;
-    /// Nodes and connections of a chain, if the tenant has it: nodes in the order they were saved in, connections in the
-    /// order of the nodes they lead from, then to, then of their labels.
+    /// Nodes and connections of a chain, if the tenant has it: nodes in the order in which they were saved, connections
+    /// ordered by source node, target node and label.
     async fn metadata(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChainMetaData>>;
-    /// Replaces nodes and connections of a chain at once, and its first node with them; returns what is stored. No
-    /// other chain may have the id of a node. Versions as in [`EntityStore::update`](super::EntityStore::update): they are
-    /// those of the chain.
+    /// Replaces nodes, connections and the first node of a chain at once; returns the stored metadata. No other chain
+    /// may have a node with the same id. Versions as in [`EntityStore::update`](super::EntityStore::update), applied to
+    /// the chain.
     async fn save_metadata(
         &self,
         tenant: TenantId,
@@ -42,6 +42,6 @@ pub trait RuleChainStore: TenantEntityStore<RuleChain> {
     ) -> StoreResult<RuleChainMetaData>;
     /// The node, if the tenant has it.
     async fn node(&self, tenant: TenantId, id: RuleNodeId) -> StoreResult<Option<RuleNode>>;
-    /// All nodes of a class that the tenant has, in any chain.
+    /// All nodes of a class in any chain of the tenant.
     async fn nodes_of_type(&self, tenant: TenantId, class: &str) -> StoreResult<Vec<RuleNode>>;
 }

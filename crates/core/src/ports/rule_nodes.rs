@@ -1,5 +1,5 @@
-//! What the rest of the platform asks the rule engine: which nodes there are, whether a chain can run, and what a script
-//! does.
+//! Queries to the rule engine from the rest of the platform: the available nodes, the validity of chains, and test runs
+//! of scripts.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use serde_json::Value;
 
 use super::FieldScriptTest;
 
-/// The classes of rule nodes that the engine has.
+/// The rule node classes of the engine.
 pub trait RuleNodeCatalog: Send + Sync {
     /// All classes, in the order of the editor's palette.
     fn descriptors(&self) -> &[ComponentDescriptor];
 
-    /// Whether a node of this class runs with this configuration, which has the shape of `version`; older shapes that
-    /// [`RuleNodeCatalog::upgrade`] can bring up to date are fine.
+    /// Checks whether a node of this class runs with this configuration, which has the shape of `version`; older shapes
+    /// are accepted if [`RuleNodeCatalog::upgrade`] can update them.
     ///
     /// # Errors
-    /// An unknown class, or what is wrong with the configuration, with the name of the field.
+    /// An unknown class, or the error in the configuration, with the name of the field.
     fn check(&self, class: &str, version: i32, configuration: &Value) -> Result<(), String>;
 
-    /// The configuration in the current shape of its class, with the version of that shape. What is current, or of an
-    /// unknown class, comes back as it is.
+    /// Upgrades a configuration to the current shape of its class, and returns it with the version of that shape. A
+    /// current configuration, or one of an unknown class, is returned unchanged.
     ///
     /// # Errors
-    /// The configuration is not what its version says it is.
+    /// The configuration does not match its version.
     fn upgrade(&self, class: &str, version: i32, configuration: Value) -> Result<(i32, Value), String>;
 
-    /// Whether the nodes of a chain run.
+    /// Checks whether the nodes of a chain run.
     ///
     /// # Errors
-    /// The first node that does not, by its name, and why.
+    /// The name of the first node that does not, and the reason.
     fn check_chain(&self, chain: &RuleChainMetaData) -> Result<(), String> {
         for node in &chain.nodes {
             self.check(&node.node_type, node.configuration_version, &node.configuration)
@@ -42,11 +42,11 @@ pub trait RuleNodeCatalog: Send + Sync {
         Ok(())
     }
 
-    /// Whether a calculated field, alarm rules included, can be evaluated with these limits of its tenant. Its
-    /// configuration has been checked as far as that goes without the scripts.
+    /// Checks whether a calculated field or alarm rule can be evaluated with these limits of its tenant. Its
+    /// configuration has already been checked, except for the scripts.
     ///
     /// # Errors
-    /// What is wrong with it, with the name of the setting.
+    /// The error, with the name of the setting.
     fn check_field(&self, _: &CalculatedField, _: &CalculatedFieldLimits) -> Result<(), String> {
         Ok(())
     }
@@ -68,31 +68,31 @@ pub enum ScriptLanguage {
     Tbel,
 }
 
-/// What a script is used for, which decides what it must return.
+/// The use of a script, which decides what it must return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScriptUse {
     /// Transforms a message: `{msg, metadata, msgType}`, or an array of them.
     Update,
     /// Makes a message: `{msg, metadata, msgType}`.
     Generate,
-    /// Lets a message pass or not: a boolean.
+    /// Passes or drops a message: a boolean.
     Filter,
-    /// Chooses labels: an array of texts.
+    /// Selects labels: an array of texts.
     Switch,
-    /// Makes details: any JSON.
+    /// Creates details: any JSON.
     Json,
-    /// Makes a text.
+    /// Creates a text.
     String,
 }
 
-/// A script and the message it is tried on.
+/// A script with a test message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptTest {
-    /// Whose limits count.
+    /// The tenant whose limits apply.
     pub tenant: TenantId,
     /// Language of the script.
     pub language: ScriptLanguage,
-    /// What the script is used for.
+    /// The use of the script.
     pub script_use: ScriptUse,
     /// Body of the function.
     pub script: String,
@@ -106,38 +106,38 @@ pub struct ScriptTest {
     pub msg_type: String,
 }
 
-/// Why a script that is tried out has no result.
+/// The reason why a script test has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptTestError {
-    /// It is the script's own fault.
+    /// An error of the script itself.
     #[error("{0}")]
     Script(String),
-    /// The tenant tries out too much at a time.
+    /// The tenant runs too many tests at a time.
     #[error("{0}")]
     TooMany(String),
-    /// There is no room for it now, or the program stops.
+    /// There is no capacity now, or the program stops.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Tries scripts out. A test is ended when its future is dropped.
+/// Runs script tests. Dropping the future of a test ends it.
 #[async_trait]
 pub trait ScriptTester: Send + Sync {
-    /// Runs the script once, within the limits of any script, and returns what it returned: a text for
+    /// Runs the script once, within the usual limits of scripts, and returns its result: a text for
     /// [`ScriptUse::String`], JSON text for the others.
     ///
     /// # Errors
-    /// Why the script cannot be run or returns something else than its use asks for.
+    /// The reason why the script cannot run, or a result that does not fit its use.
     async fn test(&self, request: ScriptTest) -> Result<String, ScriptTestError>;
 
-    /// Runs the script of a calculated field once, within the limits of any script, and returns what it returned.
+    /// Runs the script of a calculated field once, within the usual limits of scripts, and returns its result.
     ///
     /// # Errors
-    /// Why the script cannot be run.
+    /// The reason why the script cannot run.
     async fn test_field(&self, request: FieldScriptTest) -> Result<Value, ScriptTestError>;
 }
 
-/// A catalog of a program without a rule engine: it knows no class, and lets everything pass.
+/// The catalog of a program without a rule engine: it has no classes, and accepts everything.
 pub struct NoRuleNodes;
 
 impl RuleNodeCatalog for NoRuleNodes {
@@ -154,7 +154,7 @@ impl RuleNodeCatalog for NoRuleNodes {
     }
 }
 
-/// Of a program without script engines.
+/// For programs without script engines.
 pub struct NoScriptTester;
 
 #[async_trait]

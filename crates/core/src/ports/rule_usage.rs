@@ -1,23 +1,23 @@
-//! What tenants use of the rule engine, as it is shown to them and to the operator.
+//! Usage of the rule engine by tenants, as shown to them and to the operator.
 
 use fieldline_model::{EntityId, TenantId};
 
-/// What somebody has used of the rule engine.
+/// Counters of the use of the rule engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RuleUsageCounters {
-    /// Calls of scripts.
+    /// Script calls.
     pub calls: u64,
-    /// Time that they have run, microseconds.
+    /// Run time of scripts, microseconds.
     pub time_us: u64,
-    /// Time that they have waited for a thread, microseconds.
+    /// Time that scripts waited for a thread, microseconds.
     pub waited_us: u64,
-    /// Bytes of their arguments.
+    /// Bytes of script arguments.
     pub bytes: u64,
-    /// Evaluations that have gone beyond a limit of theirs.
+    /// Evaluations that exceeded one of their limits.
     pub overruns: u64,
-    /// Calls that were refused.
+    /// Refused calls.
     pub refused: u64,
-    /// Time that messages have taken on the threads of queues, scripts aside, microseconds.
+    /// Time that messages spent on queue threads, without scripts, microseconds.
     pub inline_us: u64,
 }
 
@@ -32,18 +32,18 @@ impl RuleUsageCounters {
         self.inline_us = join(self.inline_us, other.inline_us);
     }
 
-    /// Adds what another one has used.
+    /// Adds the counters of another one.
     pub fn add(&mut self, other: &Self) {
         self.with(other, u64::saturating_add);
     }
 
-    /// What was used since it was `before`.
+    /// Returns the usage since `before`.
     pub fn since(mut self, before: &Self) -> Self {
         self.with(before, u64::saturating_sub);
         self
     }
 
-    /// How much it is, to put the largest first: time, then what has gone wrong.
+    /// The sort weight, largest first: time, then the sum of overruns, refusals and calls.
     pub fn weight(&self) -> (u64, u64) {
         (
             self.time_us.saturating_add(self.inline_us),
@@ -53,7 +53,7 @@ impl RuleUsageCounters {
         )
     }
 
-    /// Name and value of each of its time series.
+    /// Name and value of each time series.
     pub fn series(&self) -> [(&'static str, u64); 7] {
         [
             ("scriptCalls", self.calls),
@@ -67,34 +67,34 @@ impl RuleUsageCounters {
     }
 }
 
-/// What one rule node, calculated field or tenant has used.
+/// The usage of one rule node, calculated field or tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntityRuleUsage {
-    /// Whose it is.
+    /// The entity.
     pub entity: EntityId,
-    /// How much it is.
+    /// Its usage.
     pub used: RuleUsageCounters,
 }
 
-/// What was used since the program has begun.
+/// The usage since the program started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleUsageReport {
-    /// All of it.
+    /// The total usage.
     pub total: RuleUsageCounters,
-    /// The parts of it that are known, the largest first.
+    /// The known parts of the total, largest first.
     pub parts: Vec<EntityRuleUsage>,
 }
 
-/// Says what tenants use of the rule engine.
+/// Reports the usage of the rule engine by tenants.
 pub trait RuleUsageSource: Send + Sync {
-    /// What a tenant has used, by rule node and calculated field.
+    /// The usage of a tenant, by rule node and calculated field.
     fn of_tenant(&self, tenant: TenantId) -> RuleUsageReport;
 
-    /// What tenants have used: the `limit` largest.
+    /// The usage of the `limit` tenants that use the most.
     fn of_tenants(&self, limit: usize) -> RuleUsageReport;
 }
 
-/// Of a program without a rule engine.
+/// For programs without a rule engine.
 pub struct NoRuleUsage;
 
 impl RuleUsageSource for NoRuleUsage {

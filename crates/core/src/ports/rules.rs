@@ -12,13 +12,13 @@ pub trait RuleEngine: Send + Sync {
     /// Queues a message about an entity of the tenant; durable when it returns.
     async fn push(&self, tenant: TenantId, message: QueueMessage) -> StoreResult<()>;
 
-    /// Whether nothing more is taken because the program stops.
+    /// Returns whether messages are no longer accepted because the program stops.
     fn is_closed(&self) -> bool {
         false
     }
 
-    /// Queues many messages, each about an entity of its tenant, in their order; durable when it returns. Those that
-    /// cannot be queued do not hold the others back; the first error is returned.
+    /// Queues many messages in order, each about an entity of its tenant; durable when it returns. A message that
+    /// cannot be queued does not stop the others; the first error is returned.
     async fn push_all(&self, messages: Vec<(TenantId, QueueMessage)>) -> StoreResult<()> {
         let mut result = Ok(());
         for (tenant, message) in messages {
@@ -29,7 +29,7 @@ pub trait RuleEngine: Send + Sync {
     }
 }
 
-/// A rule engine that hears nothing, for programs without one.
+/// A rule engine that ignores all messages, for programs without one.
 pub struct NoRuleEngine;
 
 #[async_trait]

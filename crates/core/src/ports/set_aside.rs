@@ -1,4 +1,4 @@
-//! Records that were taken out of their queue, and the way back.
+//! Records removed from their queue, and their replay.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -8,16 +8,16 @@ use fieldline_model::{EntityKey, SetAsideId, TenantId};
 
 use super::StoreResult;
 
-/// A record that is set aside, whole.
+/// A complete record that is set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetAsideRawRecord {
-    /// What is known of it.
+    /// Its metadata.
     pub info: SetAsideInfo,
     /// Its bytes as they were in the journal.
     pub bytes: Bytes,
 }
 
-/// How much may be kept; see [`SetAsideStore::keep`].
+/// The space for kept records; see [`SetAsideStore::keep`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetAsideQuota {
     /// Bytes of one tenant.
@@ -27,47 +27,47 @@ pub struct SetAsideQuota {
 }
 
 impl SetAsideQuota {
-    /// What a record counts besides its own bytes, so that many small ones are bounded as well.
+    /// Bytes that each record counts in addition to its size, so that the number of small records is bounded as well.
     pub const OVERHEAD: u64 = 512;
 }
 
-/// What has become of a record that was to be kept.
+/// The result of keeping a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetAsideOutcome {
-    /// It was not there already.
+    /// Whether the record was not kept already.
     pub is_new: bool,
-    /// Older records that went for it.
+    /// Number of older records dropped to make room.
     pub dropped: u64,
 }
 
-/// Records that were set aside. They go with their tenant.
+/// Records that were set aside, deleted with their tenant.
 #[async_trait]
 pub trait SetAsideStore: Send + Sync {
-    /// Keeps a record; durable when it returns. One of that id that is there already stays as it is. Where there is no
-    /// room, the oldest records of its tenant go, then the oldest of the tenant that has the most; the record itself is
-    /// kept however large it is. A tenant that does not exist is not found.
+    /// Keeps a record; durable when it returns. A record with the same id that is already there stays unchanged. If
+    /// there is no room, the oldest records of its tenant are dropped, then the oldest of the tenant that uses the
+    /// most; the record itself is kept whatever its size. A tenant that does not exist is reported as not found.
     async fn keep(&self, record: &SetAsideRawRecord, room: SetAsideQuota) -> StoreResult<SetAsideOutcome>;
-    /// A record, if the tenant has it; of any tenant where none is given.
+    /// A record, if the tenant (any tenant, if `None`) has it.
     async fn get(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRawRecord>>;
     /// A page of the records of a tenant, or of all. Text search in the queue's name and the details. Sorts by createdTime,
     /// receivedTime, reason, size.
     async fn list(&self, tenant: Option<TenantId>, page: &PageLink) -> StoreResult<PageData<SetAsideInfo>>;
-    /// Deletes a record under the same conditions; returns whether it existed.
+    /// Deletes a record, if the tenant (any tenant, if `None`) has it; returns whether it existed.
     async fn delete(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<bool>;
 }
 
-/// The way of a record back into a queue.
+/// Puts records back into a queue.
 #[async_trait]
 pub trait RecordQueue: Send + Sync {
-    /// Appends a record to the queue of that stored name, to the main one where there is none of that name any more; what was
-    /// in a slow lane goes to the lane of its tenant. Durable when it returns.
+    /// Appends a record to the queue with that stored name, or to the main queue if it no longer exists; a record from
+    /// a slow lane goes to the lane of its tenant. Durable when it returns.
     ///
     /// # Errors
-    /// The queue takes nothing, or has no room for more of the tenant.
+    /// The queue accepts no appends, or has no more room for the tenant.
     async fn put_back(&self, queue: &str, subject: EntityKey, record: &[u8]) -> StoreResult<()>;
 }
 
-/// A queue that takes nothing, for programs without a journal.
+/// A queue that accepts no records, for programs without a journal.
 pub struct NoRecordQueue;
 
 #[async_trait]

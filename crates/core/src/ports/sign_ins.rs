@@ -1,4 +1,4 @@
-//! Sign-ins of people: the tokens that follow one another in a session, and from where people have signed in.
+//! Sign-ins of users: the chain of tokens in a session, and the sources of sign-ins.
 
 use async_trait::async_trait;
 use fieldline_model::UserId;
@@ -6,16 +6,16 @@ use uuid::Uuid;
 
 use super::StoreResult;
 
-/// The refresh tokens of one session, of which each was bought with the one before. Times are milliseconds.
+/// The chain of refresh tokens of one session, each exchanged for the next. Times are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFamily {
-    /// The session, as the tokens name it.
+    /// The session id in the tokens.
     pub session: Uuid,
-    /// Whose it is.
+    /// The user.
     pub user: UserId,
-    /// The token that buys the next one.
+    /// The token that can be exchanged for the next one.
     pub current: Uuid,
-    /// Those before, the latest last, with when each was replaced.
+    /// The former tokens, latest last, with the time at which each was replaced.
     pub replaced: Vec<(Uuid, i64)>,
     /// When a token of it was issued last.
     pub used_at: i64,
@@ -27,29 +27,30 @@ pub struct TokenFamily {
     pub ended_at: Option<i64>,
 }
 
-/// Sign-ins, which go with their user. What is written is durable once the call returns.
+/// Sign-ins, deleted with their user. Writes are durable once the call returns.
 #[async_trait]
 pub trait SignInStore: Send + Sync {
-    /// Stores a family, in the place of what there was of the session, except that one that has ended stays so. Of the user's
-    /// families the `most` that were used last stay, and of those that have ended ten times as many until their access tokens
+    /// Stores a family, replacing the stored one of the session unless that has ended. Of the user's families, the
+    /// `most` that were used last are kept; of the ended ones, ten times as many are kept until their access tokens
     /// have expired. The user must exist.
     async fn open(&self, family: &TokenFamily, most: u32) -> StoreResult<()>;
-    /// The family of a session, ended or not.
+    /// The family of a session, open or ended.
     async fn family(&self, session: Uuid) -> StoreResult<Option<TokenFamily>>;
-    /// Replaces a family that has not ended and whose current token is still that one; returns whether it was so.
+    /// Replaces a family if it has not ended and its current token is still `current`; returns whether it did.
     async fn rotate(&self, family: &TokenFamily, current: Uuid) -> StoreResult<bool>;
-    /// Ends a family at a time, with access tokens that expire by another one; a family that has ended, or is not there, stays
-    /// as it is. Returns whether it was open.
+    /// Ends a family at `at_ms`, with access tokens that expire by `access_until`. A family that has ended or does not
+    /// exist stays as it is. Returns whether it was open.
     async fn end(&self, session: Uuid, at_ms: i64, access_until: i64) -> StoreResult<bool>;
-    /// The sessions that have ended and some of whose access tokens have not expired yet, with when they ended; the `limit`
-    /// that ended last.
+    /// The ended sessions with access tokens that have not expired yet, each with the time of its end; the `limit` that
+    /// ended last.
     async fn ended(&self, now_ms: i64, limit: u32) -> StoreResult<Vec<(Uuid, i64)>>;
-    /// Forgets the families whose tokens have expired, and sources that nobody came from since a time; returns how many.
+    /// Deletes the families whose tokens have expired, and sources without a sign-in since a time; returns their
+    /// number.
     async fn purge(&self, now_ms: i64, sources_since_ms: i64) -> StoreResult<u64>;
-    /// From where a user has signed in, the latest last.
+    /// The sources from which a user has signed in, latest last.
     async fn sources(&self, user: UserId) -> StoreResult<Vec<String>>;
-    /// Notes that a user has signed in from somewhere; the `most` latest of a user stay. The user must exist.
+    /// Records the source of a sign-in; the `most` latest of a user are kept. The user must exist.
     async fn note_source(&self, user: UserId, source: &str, at_ms: i64, most: u32) -> StoreResult<()>;
-    /// Forgets from where a user has signed in.
+    /// Deletes the sources of a user's sign-ins.
     async fn forget_sources(&self, user: UserId) -> StoreResult<()>;
 }

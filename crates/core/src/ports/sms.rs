@@ -6,20 +6,20 @@ use serde_json::Value;
 /// Sends text messages through the provider of some settings (those of the installation under the key `sms`).
 #[async_trait]
 pub trait SmsSender: Send + Sync {
-    /// Whether settings name a provider with all that it needs.
+    /// Checks whether the settings name a provider with everything that it needs.
     ///
     /// # Errors
-    /// What is wrong with them, fit to be shown to an administrator; without secrets.
+    /// The error in the settings, fit to be shown to an administrator; without secrets.
     fn check(&self, provider: &Value) -> Result<(), String>;
 
-    /// Sends a message to a phone number, and returns once the provider has taken it.
+    /// Sends a message to a phone number, and returns once the provider has accepted it.
     ///
     /// # Errors
-    /// Why it was not sent, fit to be shown to an administrator; without secrets.
+    /// The reason why it was not sent, fit to be shown to an administrator; without secrets.
     async fn send(&self, provider: &Value, number: &str, message: &str) -> Result<(), String>;
 }
 
-/// Of a program that sends none.
+/// For programs that send no text messages.
 pub struct NoSms;
 
 const NO_SMS: &str = "This program sends no text messages";

@@ -7,36 +7,36 @@ use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, Lat
 use super::{StoreError, StoreErrorKind, StoreResult, TelemetryRow};
 use crate::options::ByteSize;
 
-/// Points of a series that fit into some bytes.
+/// A page of points of a series, bounded in bytes.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct PointsPage {
-    /// In the order of the query.
+    /// The points, in the order of the query.
     pub points: Vec<DataPoint>,
-    /// Start and end of what was not looked at, `None` where all was.
+    /// Start and end of the remaining range, `None` if all of it was read.
     pub rest: Option<(i64, i64)>,
-    /// Bytes that the next point takes where it does not fit even alone; else 0.
+    /// Bytes that the next point needs if it alone exceeds the limit; else 0.
     pub needs: usize,
 }
 
-/// Which points of a series to delete, and what becomes of its latest value.
+/// The points of a series to delete, and the treatment of its latest value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesDeletion {
-    /// Points with `start <= ts < end` go; `None` deletes the series whole.
+    /// Deletes points with `start <= ts < end`; `None` deletes the whole series.
     pub range: Option<(i64, i64)>,
-    /// Delete the latest value if its time is in the range.
+    /// Deletes the latest value if its time is in the range.
     pub delete_latest: bool,
-    /// Where the latest value was deleted, the newest point that is left becomes the latest value.
+    /// After the latest value was deleted, makes the newest remaining point the latest value.
     pub rewrite_latest: bool,
 }
 
 /// Points of named series of subjects, and the latest value of each.
 ///
 /// # Promises
-/// - Saving a point at a time that has one replaces it. The latest value is the one with the greatest time; of two with
-///   the same time the one saved later.
-/// - `save` and `delete` are durable when they return, and seen by every call made after that.
+/// - Saving a point replaces an existing one at the same time. The latest value is the one with the greatest time, or
+///   of two with the same time the one saved later.
+/// - `save` and `delete` are durable when they return, and visible to every call made after that.
 /// - Points past their time-to-live are not returned.
-/// - Nothing of a subject is ever seen through another tenant or entity.
+/// - Data of a subject is never visible through another tenant or entity.
 #[async_trait]
 pub trait TimeSeriesStore: Send + Sync {
     /// Saves rows on a person's behalf; device messages go through [`super::IngestStore`].
@@ -48,8 +48,8 @@ pub trait TimeSeriesStore: Send + Sync {
     /// Latest values of the named series, or of all of them, sorted by name. Series without a value are left out.
     async fn latest(&self, subject: EntityKey, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>>;
 
-    /// Raw points of one series, as many as take no more than so many bytes: a point takes the size of [`DataPoint`] and that
-    /// of its text.
+    /// Raw points of one series, as many as fit into `max_bytes`: a point takes the size of [`DataPoint`] plus that of
+    /// its text.
     async fn page(
         &self,
         subject: EntityKey,
@@ -58,13 +58,13 @@ pub trait TimeSeriesStore: Send + Sync {
         max_bytes: usize,
     ) -> StoreResult<PointsPage>;
 
-    /// Raw points of one series, however many bytes they take. What a stranger may have made large is read by
+    /// Raw points of one series, whatever their size. For series that untrusted clients may have made large, use
     /// [`Self::page`].
     async fn range(&self, subject: EntityKey, key: &str, query: RangeQuery) -> StoreResult<Vec<DataPoint>> {
         Ok(self.page(subject, key, query, usize::MAX).await?.points)
     }
 
-    /// The same, but a point that does not fit even alone is read alone: for those who must get on.
+    /// Like [`Self::page`], but a point larger than the limit is returned alone, for callers that must make progress.
     async fn page_or_point(
         &self,
         subject: EntityKey,
@@ -87,10 +87,10 @@ pub trait TimeSeriesStore: Send + Sync {
         }
     }
 
-    /// Raw points of one series that take no more than so many bytes.
+    /// Raw points of one series that take at most `max_bytes`.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Invalid`] where they take more.
+    /// [`StoreErrorKind::Invalid`] if they take more.
     async fn range_within(
         &self,
         subject: EntityKey,
@@ -119,8 +119,8 @@ pub trait TimeSeriesStore: Send + Sync {
         }
     }
 
-    /// One point a bucket that holds anything; the buckets are ascending and do not overlap. `AVG` is a double, `SUM` is
-    /// a long where all numbers are and the sum fits, `COUNT` is a long; buckets without a fitting value are left out.
+    /// One point per non-empty bucket; the buckets are ascending and do not overlap. `AVG` is a double, `SUM` is a long
+    /// if all numbers are and the sum fits, `COUNT` is a long; buckets without a fitting value are left out.
     async fn aggregate(
         &self,
         subject: EntityKey,

@@ -1,4 +1,4 @@
-//! Single values of many entities at once, and who is told when values change.
+//! Bulk reads of single values of many entities, and notification of listeners when values change.
 
 use async_trait::async_trait;
 use fieldline_model::kv::KvValueRef;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{AttributeRow, StoreResult, TelemetryRow};
 
-/// Where a value is kept.
+/// The location of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ValueSource {
     /// The latest value of a series.
@@ -17,18 +17,18 @@ pub enum ValueSource {
     Attribute(AttributeScope),
 }
 
-/// A value as it is stored.
+/// A value as stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StoredValue<'a> {
     /// Its time, milliseconds.
     pub ts: i64,
-    /// Seconds it is kept after its time; 0 keeps it for ever.
+    /// Seconds for which it is kept after its time; 0 keeps it for ever.
     pub ttl_seconds: u32,
     /// The value.
     pub value: KvValueRef<'a>,
 }
 
-/// Which values are read.
+/// The values to read.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueReadRequest<'a> {
     /// The tenant.
@@ -37,16 +37,16 @@ pub struct ValueReadRequest<'a> {
     pub kind: EntityType,
     /// Their bare ids.
     pub ids: &'a [Uuid],
-    /// Where the values are kept.
+    /// The location of the values.
     pub source: ValueSource,
     /// Their names.
     pub names: &'a [String],
 }
 
-/// Reads single values of many entities. May touch the disk: call it where that disturbs nobody.
+/// Reads single values of many entities. It may access the disk: call it on a thread that may block.
 pub trait ValueReader: Send + Sync {
-    /// Calls `visit` for every value that there is, with the places of the entity and of the name. What was stored before
-    /// the call is seen. Values past their time-to-live are given, too.
+    /// Calls `visit` for every existing value, with the indexes of the entity and of the name. Values stored before the
+    /// call are seen, and so are values past their time-to-live.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -57,52 +57,52 @@ pub trait ValueReader: Send + Sync {
     ) -> StoreResult<()>;
 }
 
-/// Gives the values of one subject to another.
+/// Moves the values of one subject to another.
 #[async_trait]
 pub trait ValueTransfer: Send + Sync {
-    /// Takes all points, latest values and attributes from one subject and gives them to the other; where both have one, the
-    /// newer latest value or attribute stays. Durable when it returns; returns whether there was anything. What comes for the
-    /// former subject later stays there until this is called again, and so does the rest where it fails.
+    /// Moves all points, latest values and attributes from one subject to the other; where both have one, the newer
+    /// latest value or attribute stays. Durable when it returns; returns whether there was anything. Data that arrives
+    /// for the former subject later stays there until the next call, and so does the rest after a failure.
     async fn transfer(&self, from: EntityKey, to: EntityKey) -> StoreResult<bool>;
 }
 
-/// Whose values are taken away.
+/// The owner of the values to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueRemovalScope {
-    /// One subject's.
+    /// One subject.
     Subject(EntityKey),
-    /// Those of all subjects of a tenant.
+    /// All subjects of a tenant.
     Tenant(TenantId),
 }
 
-/// Takes away all that subjects have which are gone.
+/// Removes all values of deleted subjects.
 #[async_trait]
 pub trait ValueRemoval: Send + Sync {
-    /// Deletes all points, latest values and attributes that were stored before the call, but not those of the subjects that
-    /// are spared. Durable when it returns. It may take long and holds up nobody meanwhile: it goes step by step, and what
-    /// comes for the subjects in between may go or stay. Asking again is harmless, and after a failure goes on.
+    /// Deletes all points, latest values and attributes that were stored before the call, except those of the spared
+    /// subjects. Durable when it returns. It may take long, but works in steps and blocks nobody; data that arrives for
+    /// the subjects meanwhile may be deleted or stay. Repeating it is harmless, and continues after a failure.
     async fn remove(&self, gone: &[ValueRemovalScope], spared: &[EntityKey]) -> StoreResult<()>;
 }
 
-/// What has happened to values that readers see by now.
+/// A change of values that is already visible to readers.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueChange<'a> {
-    /// Points came; what has become of them says the row.
+    /// Points were received; the row tells how they were saved.
     Points(&'a TelemetryRow<'a>),
-    /// Attributes came.
+    /// Attributes were received.
     Attributes(&'a AttributeRow<'a>),
-    /// Points of these series were deleted; the latest values may be others now, or none.
+    /// Points of these series were deleted; the latest values may have changed or be gone.
     SeriesDeleted(EntityKey, &'a [String]),
     /// These attributes were deleted.
     AttributesDeleted(EntityKey, AttributeScope, &'a [String]),
-    /// Everything of a subject was deleted from this source.
+    /// All values of a subject in this location were deleted.
     AllDeleted(EntityKey, ValueSource),
-    /// A subject has got those of another one from this source besides its own.
+    /// A subject received the values of another one in this location, besides its own.
     HandedOver(EntityKey, ValueSource),
 }
 
 impl ValueChange<'_> {
-    /// Whose values they are.
+    /// The subject of the values.
     pub fn subject(&self) -> EntityKey {
         match self {
             Self::Points(row) => row.subject,
@@ -114,7 +114,7 @@ impl ValueChange<'_> {
         }
     }
 
-    /// Where they are kept.
+    /// The location of the values.
     pub fn source(&self) -> ValueSource {
         match self {
             Self::Points(_) | Self::SeriesDeleted(..) => ValueSource::Latest,
@@ -125,25 +125,26 @@ impl ValueChange<'_> {
     }
 }
 
-/// What a listener is there for.
+/// The changes that a listener wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeFilter {
-    /// What readers see from now on.
+    /// Values that readers see from now on.
     Stored,
-    /// What is shown to people, stored or not.
+    /// Values published to people, stored or not.
     Shown,
 }
 
-/// Somebody who wants to know of changed values.
+/// Receives changes of values.
 pub trait ValueListener: Send + Sync {
-    /// What it is told of. Deletions are told to all.
+    /// The changes it receives. Deletions are sent to all listeners.
     fn change_filter(&self) -> ChangeFilter {
         ChangeFilter::Stored
     }
 
-    /// Whether a change could matter to anybody. Asked once a batch, before anything else: must cost nothing.
+    /// Returns whether anybody may be interested in changes. Called once per batch, before anything else: must cost
+    /// nothing.
     fn is_listening(&self) -> bool;
 
-    /// Called once a change, on the thread that stored it: must not block.
+    /// Called once per change, on the thread that stored it: must not block.
     fn on_value(&self, change: ValueChange<'_>);
 }

@@ -1,4 +1,4 @@
-//! Processes that die of records, one after the other, over the same journal, store and notes.
+//! Processes that crash on records, one after the other, with the same journal, store and notes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// What a process finds that starts now.
+    /// Returns the notes that the next process finds.
     fn after_death(&self) -> Arc<Self> {
         Arc::new(Self {
             left: PreviousRunNotes {
@@ -74,7 +74,7 @@ impl InFlightNotes for Notes {
     }
 }
 
-/// What was set aside, in memory.
+/// Records set aside, in memory.
 #[derive(Default)]
 struct Shelf(Mutex<Vec<SetAsideRawRecord>>);
 
@@ -107,7 +107,7 @@ impl SetAsideStore for Shelf {
     }
 }
 
-/// Stores what it gets, and ends the process where a record has this time.
+/// Stores the records it gets, and ends the process at a record with one of these times.
 struct Mortal {
     deadly: Vec<i64>,
     died: Option<oneshot::Sender<()>>,
@@ -143,7 +143,7 @@ impl RecordProcessor for Mortal {
             if let Some(died) = self.died.take() {
                 died.send(()).unwrap();
             }
-            // From here on nothing of this process happens any more.
+            // From here on, the simulated process does nothing.
             std::future::pending::<()>().await;
         }
         DirectProcessor.process(delivered, store).await
@@ -160,7 +160,7 @@ impl RecordProcessor for Mortal {
     async fn flush(&mut self, _: &EffectWriter) {}
 }
 
-/// One installation, and what is left of its processes.
+/// One installation, and the remains of its processes.
 struct Site {
     journal: Arc<FakeJournal>,
     store: Arc<FakeStore>,
@@ -178,8 +178,8 @@ impl Site {
         }
     }
 
-    /// Runs a process until it has read everything or has died; returns whether it lives, and the batches it had in
-    /// hand.
+    /// Runs a process until it has read everything or has crashed; returns whether it is alive, and the batches it
+    /// processed.
     async fn live(&mut self, deadly: &[i64]) -> (bool, Vec<Vec<i64>>) {
         let in_hand = InFlightTracker::start(self.notes.clone());
         let uplink = uplink(&self.journal);
@@ -226,7 +226,7 @@ impl Site {
         if lives {
             shared.note_durable(self.store.checkpoint().await.unwrap());
         }
-        // Before anything of the process is dropped: a process that dies tidies nothing up.
+        // Done before any part of the process is dropped: a crashed process does not clean up.
         self.notes = self.notes.after_death();
         let packs = packs.lock().clone();
         (lives, packs)
@@ -245,7 +245,7 @@ async fn a_record_that_killed_twice_alone_is_set_aside_whole_and_the_others_are_
         (SECOND, vec![record(4)]),
     ]);
     assert_eq!(site.live(&[2]).await, (false, vec![vec![1, 2, 3]]));
-    // Which of them it was is found by taking them one by one, and made sure of by trying once more.
+    // Processing them one by one finds the record, and one more try confirms it.
     assert_eq!(site.live(&[2]).await, (false, vec![vec![1], vec![2]]));
     assert!(site.kept().is_empty());
     assert_eq!(site.live(&[2]).await, (false, vec![vec![2]]));
@@ -262,7 +262,7 @@ async fn a_record_that_killed_twice_alone_is_set_aside_whole_and_the_others_are_
     assert_eq!(site.store.rows(FIRST), [1, 3]);
     assert_eq!(site.store.rows(SECOND), [4]);
     assert_eq!(site.store.position(FIRST), Some(Offset(3)));
-    // Nothing is suspected any more.
+    // No suspicion is left.
     assert_eq!(site.notes.left.suspects, CrashSuspects::default());
     assert!(site.notes.left.in_flight.is_empty());
 }
@@ -282,7 +282,7 @@ async fn a_record_that_was_alone_from_the_beginning_is_set_aside_at_the_third_st
 #[tokio::test]
 async fn a_process_that_was_killed_by_somebody_sets_nothing_aside() {
     let mut site = Site::holding(&[(FIRST, vec![record(1), record(2), record(3)])]);
-    // Killed in the midst of a batch, then with a record alone in hand, and then no more.
+    // Killed in the middle of a batch, then with a record alone in flight, and then not again.
     assert!(!site.live(&[1]).await.0);
     assert_eq!(site.live(&[3]).await, (false, vec![vec![1], vec![2], vec![3]]));
     assert_eq!(site.live(&[]).await, (true, vec![vec![3]]));
@@ -381,7 +381,7 @@ async fn what_was_set_aside_is_not_tried_again_where_another_death_takes_the_pos
     for _ in 0..3 {
         assert!(!site.live(&[2]).await.0);
     }
-    // It dies of something else before what it has stored is durable.
+    // The process crashes on another record before the stored data is durable.
     assert_eq!(site.live(&[2, 3]).await, (false, vec![vec![3]]));
     assert_eq!(site.kept().len(), 1);
     site.store.rewind(FIRST, Offset(0)).await.unwrap();
@@ -439,7 +439,7 @@ fn what_waits_in_a_lane_is_found_sole_only_where_nothing_else_was_loaded_or_dist
     assert!(!dies_thrice(&[InFlightWork::Load(load)]));
 }
 
-/// Notes on a disk that is full.
+/// Notes on a full disk.
 struct FullDisk;
 
 impl InFlightNotes for FullDisk {

@@ -1,4 +1,4 @@
-//! A journal and a store that keep to their ports, in memory, and fail on demand.
+//! A journal and a store in memory that honour the ports' contracts, and fail on demand.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::ports::{
     StoreErrorKind, StoreResult,
 };
 
-/// What the journal takes in one append, bytes.
+/// Largest append that the journal takes, bytes.
 pub(super) const LARGEST_APPEND: usize = 300;
 
-/// A telemetry record with one row, which is known by its time.
+/// Creates a telemetry record with one row, identified by its time.
 pub(super) fn record(ts: i64) -> Vec<u8> {
     let mut batch = RecordBatch::new();
     let subject = EntityKey::device(TenantId::new(), DeviceId::new());
@@ -40,11 +40,11 @@ struct Log {
     paused: Vec<(Partition, Duration)>,
     closed: bool,
     is_busy: bool,
-    /// What it takes in one append where that is not [`LARGEST_APPEND`], bytes.
+    /// Largest append if not [`LARGEST_APPEND`], bytes.
     largest_append: Option<usize>,
 }
 
-/// Two partitions; its consumers' pauses never end.
+/// A journal with two partitions; pauses of its consumers never end.
 pub(super) struct FakeJournal {
     log: Arc<Mutex<Log>>,
     changed: watch::Sender<()>,
@@ -73,7 +73,7 @@ impl FakeJournal {
         self.changed.send_replace(());
     }
 
-    /// Replaces a record, as if it had always been that one.
+    /// Replaces a record, as if it had been there from the start.
     pub(super) fn put_at(&self, partition: Partition, at: usize, record: Vec<u8>) {
         self.log.lock().records.get_mut(&partition).unwrap()[at] = record;
     }
@@ -82,7 +82,7 @@ impl FakeJournal {
         self.log.lock().damaged.insert(partition);
     }
 
-    /// Takes nothing while it is busy.
+    /// Makes the journal refuse appends as busy.
     pub(super) fn set_busy(&self, is_busy: bool) {
         self.log.lock().is_busy = is_busy;
     }
@@ -182,7 +182,7 @@ struct FakeConsumer {
 }
 
 impl FakeConsumer {
-    /// Everything there is of the first partition that has anything.
+    /// Returns all remaining records of the first partition that has any.
     fn poll(&mut self) -> Option<ConsumerEvent> {
         let log = self.log.lock();
         for (partition, position) in &mut self.positions {
@@ -265,13 +265,13 @@ struct Stored {
     attempts: usize,
 }
 
-/// Keeps the times of rows.
+/// Keeps the times of the stored rows.
 #[derive(Default)]
 pub(super) struct FakeStore {
     stored: Mutex<Stored>,
     /// Errors of the next calls to `apply`.
     failures: Mutex<VecDeque<StoreErrorKind>>,
-    /// A row that is never stored.
+    /// A row that the store always refuses, and the error.
     refused: Option<(i64, StoreErrorKind)>,
 }
 
@@ -389,7 +389,7 @@ impl IngestStore for FakeStore {
     }
 }
 
-/// Hears nothing.
+/// Ignores all activity.
 pub(super) struct DeafListener;
 
 impl ActivityListener for DeafListener {
