@@ -1,4 +1,5 @@
-//! Appends and commits a second: many tasks, each with one append of 150 bytes in flight, and a consumer group behind.
+//! Measures appends and commits per second: many tasks, each with one append of 150 bytes in flight, and a consumer
+//! group.
 //!
 //! `cargo run --release -p fieldline-journal --example throughput -- [DIRECTORY] [fsync|interval:MS|os]`
 
@@ -105,7 +106,7 @@ async fn measure(
     Ok(())
 }
 
-/// A group of one member on a thread of its own that reads everything and commits now and then.
+/// Starts a group of one member on its own thread that reads everything and commits periodically.
 fn consume(
     journal: &Arc<dyn Journal>,
     queue: QueueId,
@@ -159,7 +160,7 @@ fn cpu_time() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// A value of the metrics' text form.
+/// Reads a value from the text form of the metrics.
 fn metric(metrics: &PrometheusHandle, name: &str) -> f64 {
     let text = metrics.render();
     let line = text

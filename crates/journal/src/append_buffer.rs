@@ -1,4 +1,4 @@
-//! Appends that wait for the disk, gathered by partition.
+//! Appends waiting for the disk, gathered by partition.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,12 +10,12 @@ use crate::backpressure::{BackpressureCause, BackpressureTime};
 use crate::options::Options;
 use crate::reserve::InternalReserve;
 
-/// A section of the log is ended at this size, so that a reader never has to read much more than it wants.
+/// Size at which a section of the log ends, so that a reader never has to read much more than it wants.
 const SECTION_BYTES: usize = 256 << 10;
-/// Memory that a partition's buffer keeps although it has not needed it lately.
+/// Capacity that a partition's buffer always keeps, even if it has not needed it lately.
 const KEEP_BYTES: usize = 64 << 10;
 
-/// What the journal does with appends.
+/// The state of the journal, which decides how appends are handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JournalState {
     Open,
@@ -30,7 +30,7 @@ pub(crate) struct Section {
     pub(crate) records: u32,
 }
 
-/// What one partition appends.
+/// The pending appends of one partition.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionBuffer {
     pub(crate) bytes: Vec<u8>,
@@ -54,7 +54,7 @@ impl PartitionBuffer {
     }
 
     fn clear(&mut self) {
-        // A burst must not hold its memory for ever.
+        // A burst must not keep its memory for ever.
         let wanted = (self.bytes.len() * 2).max(KEEP_BYTES);
         self.bytes.clear();
         if self.bytes.capacity() > 4 * wanted {
@@ -71,7 +71,7 @@ pub(crate) struct WriteBatch {
     pub(crate) used: Vec<u32>,
     pub(crate) bytes: usize,
     pub(crate) appends: u64,
-    /// Some of it is of devices, which may not use the last of the disk.
+    /// Whether it contains appends of devices, which may not use the last of the disk.
     pub(crate) has_devices: bool,
     pub(crate) group: Arc<CommitGroup>,
 }
@@ -90,7 +90,7 @@ impl Default for WriteBatch {
 }
 
 impl Drop for WriteBatch {
-    /// Nobody waits for ever, even if the committer fails in a way that nobody thought of.
+    /// Fails the appends if the committer drops them, so that no caller waits for ever.
     fn drop(&mut self) {
         if self.appends > 0 {
             let why = "the journal stopped before the records were written";
@@ -100,7 +100,7 @@ impl Drop for WriteBatch {
 }
 
 impl WriteBatch {
-    /// Makes it ready for other appends.
+    /// Resets the batch for new appends.
     pub(crate) fn clear(&mut self) {
         for slot in self.used.drain(..) {
             if let Some(buffer) = self.buffers.get_mut(slot as usize) {
@@ -113,7 +113,7 @@ impl WriteBatch {
         self.group = CommitGroup::new();
     }
 
-    /// Gives all memory back.
+    /// Frees all memory, if no buffer is in use.
     pub(crate) fn free_memory(&mut self) {
         if self.used.is_empty() {
             self.buffers.clear();
@@ -122,7 +122,7 @@ impl WriteBatch {
     }
 }
 
-/// Where the buffers of each queue's partitions are.
+/// Maps the partitions of each queue to their buffers.
 #[derive(Debug, Default)]
 pub(crate) struct BufferIndex {
     queues: Vec<(u32, u16)>,
@@ -151,7 +151,7 @@ impl BufferIndex {
     }
 }
 
-/// Who is to try again.
+/// The refused senders that should try again.
 #[derive(Debug, Clone, Copy, Default)]
 #[must_use = "nobody tries again without being woken"]
 pub(crate) struct WakeTargets {
@@ -159,33 +159,33 @@ pub(crate) struct WakeTargets {
     pub(crate) internal: bool,
 }
 
-/// The gate and the buffer of appends.
+/// Admission control and the buffer of appends.
 #[derive(Debug)]
 pub(crate) struct AppendBuffer {
     pub(crate) state: JournalState,
-    /// No further appends are taken, those taken are still written.
+    /// No more appends are accepted; pending ones are still written.
     pub(crate) closing: bool,
     pub(crate) slots: BufferIndex,
     pub(crate) batch: WriteBatch,
-    /// Bytes that wait: those in `batch` and those being written.
+    /// Pending bytes: those in `batch` and those being written.
     pub(crate) pending_bytes: usize,
-    /// The log has reached its largest size.
+    /// Whether the log has reached its largest size.
     pub(crate) capped: bool,
-    /// Size of the log when the disk was found full.
+    /// Size of the log when the disk became full.
     pub(crate) full_from: u64,
-    /// What the platform itself may append beyond what devices may.
+    /// The reserve for appends of the platform beyond the limit for devices.
     pub(crate) reserve: InternalReserve,
-    /// Some device was told to come back later.
+    /// Whether a device was told to try again later.
     refused: bool,
-    /// For how long that is so.
+    /// How long devices have been held back.
     pub(crate) backpressure: BackpressureTime,
-    /// Some append of the platform was told so, because too much waits for the disk.
+    /// Whether an append of the platform was refused because too much data waits for the disk.
     refused_for_memory: bool,
-    /// The same, because the reserve has no room for it.
+    /// Whether an append of the platform was refused because the reserve had no room for it.
     refused_for_reserve: bool,
-    /// Since when the block that is being written keeps its appends waiting.
+    /// When the write of the present block began; its appends have waited since then.
     pub(crate) committing_since: Option<Instant>,
-    /// The committer wants to be woken.
+    /// Whether the committer sleeps and needs a wake-up.
     pub(crate) sleeping: bool,
     limit: usize,
     largest: usize,
@@ -215,7 +215,7 @@ impl AppendBuffer {
         }
     }
 
-    /// Why no append of a device is taken now.
+    /// The reason why appends of devices are refused now.
     pub(crate) fn refusal(&self) -> Option<AppendError> {
         self.closed().or(match self.state {
             JournalState::Full => Some(AppendError::DiskFull),
@@ -224,7 +224,7 @@ impl AppendBuffer {
         })
     }
 
-    /// Why nobody's append is taken any more.
+    /// The reason why all appends are refused.
     fn closed(&self) -> Option<AppendError> {
         match &self.state {
             _ if self.closing => Some(AppendError::Closed),
@@ -233,7 +233,7 @@ impl AppendBuffer {
         }
     }
 
-    /// Why no append of this origin and size is taken now.
+    /// The reason why an append of this origin and size is refused now.
     fn refusal_of(&self, origin: AppendOrigin, bytes: usize) -> Option<AppendError> {
         let (tenant, limit) = match origin {
             AppendOrigin::Device => {
@@ -256,18 +256,18 @@ impl AppendBuffer {
         self.state == JournalState::Full
     }
 
-    /// Whether devices are refused, so that what comes is taken out of the reserve.
+    /// Returns whether devices are refused, so that appends of the platform are charged to the reserve.
     pub(crate) fn is_tight(&self) -> bool {
         self.capped || self.is_full()
     }
 
-    /// Whether an append of this origin that was refused as busy is worth another try.
+    /// Returns whether it is worth repeating an append of this origin that was refused as busy.
     pub(crate) fn is_ready(&self, origin: AppendOrigin) -> bool {
         let is_over = self.closed().is_some() || self.is_full();
         let has_memory = self.pending_bytes <= self.limit / 2;
         match origin {
             AppendOrigin::Device => is_over || (!self.capped && has_memory),
-            // For the largest one: who has been told to try again is not to find that it was too early for him.
+            // Checks the room for the largest append: a sender that is woken must not find that it was too early.
             AppendOrigin::Internal(tenant) => {
                 let largest = self.largest as u64;
                 self.closed().is_some()
@@ -277,7 +277,7 @@ impl AppendBuffer {
         }
     }
 
-    /// Takes the records into the buffer of their partition.
+    /// Adds the records to the buffer of their partition.
     pub(crate) fn add(
         &mut self,
         partition: Partition,
@@ -319,7 +319,7 @@ impl AppendBuffer {
         Ok(Arc::clone(&fill.group))
     }
 
-    /// Notes that somebody has to wait, who is woken once that is over.
+    /// Notes that a sender must wait, so that it is woken later.
     pub(crate) fn apply_backpressure(&mut self, origin: AppendOrigin) {
         match origin {
             AppendOrigin::Device => {
@@ -337,15 +337,14 @@ impl AppendBuffer {
         }
     }
 
-    /// Nobody waits from here on: all are told why not.
+    /// Ends all waiting: the waiting senders get the reason from the new state.
     pub(crate) fn reject_appends(&mut self, state: JournalState) {
         self.state = state;
         self.refused = false;
         self.backpressure.end();
     }
 
-    /// Takes out everything that waits, leaving an empty buffer in its place. The bytes count as waiting until they are
-    /// [settled](Self::free_memory).
+    /// Takes the whole batch, leaving an empty one in its place. Its bytes count as pending until [`Self::release`].
     pub(crate) fn take(&mut self, empty: WriteBatch) -> WriteBatch {
         let taken = std::mem::replace(&mut self.batch, empty);
         if taken.appends > 0 {
@@ -354,14 +353,14 @@ impl AppendBuffer {
         taken
     }
 
-    /// Says that so many bytes wait no longer; returns who should be woken.
+    /// Records that this many bytes are no longer pending; returns the senders to wake.
     pub(crate) fn release(&mut self, bytes: usize) -> WakeTargets {
         self.pending_bytes -= bytes;
         self.committing_since = None;
         self.take_wake_targets()
     }
 
-    /// Says how large the log is; returns who should be woken.
+    /// Records the size of the log; returns the senders to wake.
     pub(crate) fn update_log_size(&mut self, bytes: u64) -> WakeTargets {
         self.capped = bytes >= self.max_bytes;
         let from = if self.is_full() {
@@ -375,7 +374,8 @@ impl AppendBuffer {
         } else {
             0
         };
-        // Who was refused for want of room is woken when some was given back, not at each write: many may wait.
+        // Senders refused for lack of room in the reserve are woken when room was freed, not at each write: there may
+        // be many.
         let has_more = self.reserve.shrink_to(beyond) || !is_tight;
         let woken = self.take_wake_targets();
         WakeTargets {
@@ -384,7 +384,7 @@ impl AppendBuffer {
         }
     }
 
-    /// Who of those that were refused should be woken.
+    /// Returns the refused senders to wake, and marks them as woken.
     pub(crate) fn take_wake_targets(&mut self) -> WakeTargets {
         let is_over = self.is_ready(AppendOrigin::Device);
         if is_over {

@@ -1,6 +1,7 @@
-//! What is held back, why, and for how long: kept up to date in the metrics and, a few lines at most, told in the log.
+//! Backpressure on senders, with its cause and duration: shown in the metrics and, in a few lines at most, in the log.
 //!
-//! A watcher looks once a second, on a thread of its own: while the disk does not answer, the committer cannot speak.
+//! A watcher checks once a second on its own thread, because the committer cannot report anything while the disk does
+//! not respond.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,30 +12,30 @@ use crate::metrics::JournalMetrics;
 use crate::options::Options;
 use crate::shared::JournalShared;
 
-/// How often the watcher looks.
+/// How often the watcher checks.
 const TICK: Duration = Duration::from_secs(1);
-/// Senders that were held back for a smaller part of a second are not worth a line.
+/// A shorter delay of senders within one check interval is not logged.
 const NOTABLE_DELAY: Duration = Duration::from_millis(100);
-/// Without trouble for so long, it is over.
+/// An episode ends after this time without trouble.
 const QUIET_PERIOD: Duration = Duration::from_secs(5);
-/// How often the log is told that trouble goes on.
+/// How often the log repeats that trouble persists.
 const REMIND_EVERY: Duration = Duration::from_secs(60);
-/// Waiting for the disk for longer than this is worth a line.
+/// A longer wait for the disk is logged.
 const SLOW_COMMIT: Duration = Duration::from_secs(2);
 
-/// Why senders are held back.
+/// The cause of backpressure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BackpressureCause {
-    /// What waits for the disk has reached `max-pending`.
+    /// The data waiting for the disk has reached `max-pending`.
     Disk,
-    /// The log has reached `max-bytes`, because consumers lag behind.
+    /// The log has reached `max-bytes` because consumers lag behind.
     Consumers,
 }
 
 impl BackpressureCause {
     pub(crate) const ALL: [Self; 2] = [Self::Disk, Self::Consumers];
 
-    /// The setting that limits what is held, as metrics and log name it.
+    /// The setting whose limit was reached, as named in metrics and log.
     pub(crate) const fn setting(self) -> &'static str {
         match self {
             Self::Disk => "journal.max-pending",
@@ -43,7 +44,7 @@ impl BackpressureCause {
     }
 }
 
-/// For how long senders were held back, by cause.
+/// How long senders were held back, by cause.
 #[derive(Debug, Default)]
 pub(crate) struct BackpressureTime {
     now: Option<(BackpressureCause, Instant)>,
@@ -51,7 +52,7 @@ pub(crate) struct BackpressureTime {
 }
 
 impl BackpressureTime {
-    /// Somebody is told to wait.
+    /// Records that senders must wait.
     pub(crate) fn begin(&mut self, cause: BackpressureCause) {
         if self.now.is_some_and(|(known, _)| known == cause) {
             return;
@@ -60,7 +61,7 @@ impl BackpressureTime {
         self.now = Some((cause, Instant::now()));
     }
 
-    /// Nobody needs to wait any longer.
+    /// Records that senders no longer need to wait.
     pub(crate) fn end(&mut self) {
         if let Some((cause, since)) = self.now.take()
             && let Some(total) = self.totals.get_mut(cause as usize)
@@ -69,7 +70,7 @@ impl BackpressureTime {
         }
     }
 
-    /// The time so far, by cause, what goes on included.
+    /// The time so far by cause, including a running wait.
     pub(crate) fn totals(&self) -> [Duration; BackpressureCause::ALL.len()] {
         BackpressureCause::ALL.map(|cause| {
             let running = self.now.filter(|(known, _)| *known == cause);
@@ -79,21 +80,21 @@ impl BackpressureTime {
     }
 }
 
-/// How things stand at one moment.
+/// A measurement of the pressure.
 #[derive(Debug, Clone, Copy, Default)]
 struct PressureSample {
     held: [Duration; BackpressureCause::ALL.len()],
-    /// For how long the block that is being written has kept its appends waiting.
+    /// How long the appends of the present block have waited for its write.
     commit: Duration,
 }
 
-/// Runs until the sender of `stop` is gone.
+/// Runs until the sender of `stop` is dropped.
 pub(crate) fn watch(shared: &Arc<JournalShared>, stop: &Receiver<()>) {
     let mut reporter = PressureReporter::default();
     let mut looked = Instant::now();
     while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let mut sight = update_metrics(shared);
-        // Who has stood still himself says nothing about the disk.
+        // If the watcher itself was stalled, the measurement says nothing about the disk.
         if looked.elapsed() > 2 * TICK {
             sight.commit = Duration::ZERO;
         }
@@ -104,7 +105,7 @@ pub(crate) fn watch(shared: &Arc<JournalShared>, stop: &Receiver<()>) {
     }
 }
 
-/// Brings the metrics up to date.
+/// Updates the metrics, and returns the measurement.
 fn update_metrics(shared: &JournalShared) -> PressureSample {
     let (held, commit) = {
         let pending = shared.append_buffer.lock();
@@ -125,7 +126,7 @@ fn update_metrics(shared: &JournalShared) -> PressureSample {
     PressureSample { held, commit }
 }
 
-/// What there is to say.
+/// A message for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PressureReport {
     HoldingBack(BackpressureCause, Duration),
@@ -179,17 +180,17 @@ fn limit(options: &Options, cause: BackpressureCause) -> fieldline_core::options
     }
 }
 
-/// Trouble from its first sign until it has been quiet for a while.
+/// An episode of trouble, from its first sign until a quiet period.
 #[derive(Debug, Default)]
 struct BackpressureEpisode {
     last_report: Option<Instant>,
     last_sign: Option<Instant>,
-    /// How much there has been of it.
+    /// The total duration of the trouble.
     amount: Duration,
 }
 
 impl BackpressureEpisode {
-    /// Whether to tell that it has begun, or goes on.
+    /// Notes a sign of trouble; returns whether to log it, because the episode began or a reminder is due.
     fn note_sign(&mut self, now: Instant) -> bool {
         self.last_sign = Some(now);
         let is_due = self.last_report.is_none_or(|told| now - told >= REMIND_EVERY);
@@ -199,14 +200,14 @@ impl BackpressureEpisode {
         is_due
     }
 
-    /// How much there was, once it is over.
+    /// Ends the episode after a quiet period, and returns the total.
     fn finish_if_quiet(&mut self, now: Instant) -> Option<Duration> {
         self.last_sign.filter(|last| now - *last >= QUIET_PERIOD)?;
         Some(std::mem::take(self).amount)
     }
 }
 
-/// Decides what is worth a line.
+/// Decides which changes to log.
 #[derive(Debug, Default)]
 struct PressureReporter {
     last: PressureSample,
@@ -253,7 +254,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// What is reported in so many seconds, in each of which senders are held back for so long.
+    /// Returns the reports of `count` seconds, in each of which senders are held back for `held`.
     fn seconds(
         reporter: &mut PressureReporter,
         from: &mut Instant,
@@ -282,7 +283,7 @@ mod tests {
             seconds(&mut reporter, &mut now, 60, SECOND),
             [PressureReport::HoldingBack(cause, SECOND)]
         );
-        // Held back on and off is one trouble, not many.
+        // Intermittent waits count as one episode.
         let mut told = Vec::new();
         for _ in 0..15 {
             told.extend(seconds(&mut reporter, &mut now, 1, SECOND));

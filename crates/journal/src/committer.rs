@@ -1,5 +1,5 @@
-//! The one writer of the log: takes all appends that wait, writes them as one block, makes it durable, acknowledges them
-//! together. While it waits for the disk the next block gathers.
+//! The only writer of the log. It takes all pending appends, writes them as one block, makes the block durable, and
+//! acknowledges the appends together. While it waits for the disk, the next block gathers.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -15,23 +15,24 @@ use crate::options::Durability;
 use crate::registry::PartitionOffsets;
 use crate::shared::JournalShared;
 
-/// A commit of this many appends is one of many devices that send at once: what is gained by larger groups outweighs a pause.
+/// A commit of at least this many appends comes from many devices that send at once. A pause then pays off through
+/// larger groups.
 const CROWD_APPENDS: u64 = 128;
-/// The pause after a commit of a crowd, in which the next group gathers.
+/// The pause after such a commit, in which the next group gathers.
 const GATHER_PAUSE: Duration = Duration::from_millis(1);
-/// How often it is tried whether a full disk has room again.
+/// How often a full disk is checked for free space.
 const PROBE_EVERY: Duration = Duration::from_millis(200);
-/// Without appends for so long, buffers are given back.
+/// After this time without appends, buffers are freed.
 const IDLE: Duration = Duration::from_secs(2);
-/// Written to see whether a full disk has room.
+/// A file written to check whether a full disk has room.
 pub(crate) const PROBE_FILE: &str = "probe";
 const PROBE_BYTES: usize = 64 << 10;
 
-/// Why a block was not written.
+/// The reason why a block was not written.
 enum CommitFailure {
-    /// No room; the log is as it was.
+    /// No space; the log is unchanged.
     Full(String),
-    /// Nobody knows what is on the disk now.
+    /// The contents of the disk are unknown.
     Failed(String),
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct JournalCommitter {
     shared: Arc<JournalShared>,
     segment: u64,
     file: Arc<dyn DiskFile>,
-    /// Length up to which the active segment holds good blocks.
+    /// Length of the valid blocks in the active segment.
     length: u64,
     next_sequence: u64,
     synced_through: u64,
@@ -51,11 +52,11 @@ pub(crate) struct JournalCommitter {
     changed: Vec<(Partition, u64)>,
     partitions: Vec<Partition>,
     last_block: Instant,
-    /// When it was looked last whether there is room again.
+    /// Time of the last check for free space.
     last_probe: Instant,
-    /// The last block says nothing but that the one before is durable.
+    /// Whether the last block only marks the previous one as durable.
     is_marked: bool,
-    /// When the next commit may begin, after one of a crowd.
+    /// Earliest start of the next commit, after one with many appends.
     crowded_until: Option<Instant>,
 }
 
@@ -72,7 +73,7 @@ impl JournalCommitter {
             file,
             length,
             next_sequence,
-            // Recovery has made everything durable that it kept.
+            // Recovery has made everything that it kept durable.
             synced_through: next_sequence - 1,
             last_sync: Instant::now(),
             offsets,
@@ -95,7 +96,7 @@ impl JournalCommitter {
         self.end();
     }
 
-    /// Waits for appends or for something else that is due; false when the journal was closed and nothing is left.
+    /// Waits for appends or other due work; returns false when the journal is closed and nothing is left.
     fn wait(&mut self) -> bool {
         let mut pending = self.shared.append_buffer.lock();
         if pending.batch.appends > 0 {
@@ -122,7 +123,7 @@ impl JournalCommitter {
         !pending.closing || pending.batch.appends > 0
     }
 
-    /// One round: commits what waits, or looks after what is due.
+    /// Runs one round: commits the pending appends, or does the maintenance that is due.
     pub(crate) fn tick(&mut self) {
         let spare = std::mem::take(&mut self.spare);
         let (mut fill, state) = {
@@ -134,7 +135,7 @@ impl JournalCommitter {
         };
         let is_due = if fill.appends > 0 {
             let is_tight = self.commit(&mut fill, state);
-            // What the platform itself appends must not keep devices waiting for room that there is.
+            // Continuous appends of the platform must not delay the maintenance that may free room for devices.
             is_tight && self.last_probe.elapsed() >= PROBE_EVERY
         } else {
             true
@@ -147,7 +148,7 @@ impl JournalCommitter {
         self.spare = fill;
     }
 
-    /// Writes what waits and answers those who wait for it; returns whether devices are refused.
+    /// Writes the pending appends and completes them; returns whether devices are refused.
     fn commit(&mut self, fill: &mut WriteBatch, state: JournalState) -> bool {
         let started = Instant::now();
         let written = match state {
@@ -189,7 +190,7 @@ impl JournalCommitter {
         is_tight
     }
 
-    /// What is done when nothing waits to be written.
+    /// Does maintenance when nothing waits to be written.
     fn maintain(&mut self, fill: &mut WriteBatch, state: JournalState) {
         let is_idle = self.last_block.elapsed() >= IDLE;
         let (capped, is_tight) = {
@@ -200,7 +201,7 @@ impl JournalCommitter {
             (pending.capped, pending.is_tight())
         };
         if is_tight {
-            // What was charged for a write that failed is given back.
+            // Returns the reserve charged for failed writes.
             self.shared.update_cap();
         }
         if is_idle {
@@ -221,7 +222,7 @@ impl JournalCommitter {
         }
     }
 
-    /// Writes one block with everything of `fill`, durable as far as the durability setting asks for it.
+    /// Writes one block with all appends of `fill`, as durable as the durability setting requires.
     fn write(&mut self, fill: &WriteBatch) -> Result<(), CommitFailure> {
         let kept = self.shared.options.min_free_disk.0;
         let kept = if fill.has_devices { kept } else { kept / 2 };
@@ -274,7 +275,7 @@ impl JournalCommitter {
         }
     }
 
-    /// Puts header and section table into `head`; returns where the block's partitions end.
+    /// Writes header and section table to `head`; returns the new ends of the block's partitions.
     fn build_head(&mut self, fill: &WriteBatch) -> Result<Vec<(Partition, u64)>, CommitFailure> {
         let mut ends = Vec::with_capacity(fill.used.len());
         let mut entries = 0_u32;
@@ -312,7 +313,7 @@ impl JournalCommitter {
         }
         ends.sort_unstable();
         if self.length == 0 {
-            // A segment says in its first block where each partition stands.
+            // The first block of a segment states the offset of each partition.
             for partition in &self.partitions {
                 if ends.binary_search_by_key(partition, |(used, _)| *used).is_err() {
                     let first = self.offsets.get(partition).copied().unwrap_or(0);
@@ -340,7 +341,7 @@ impl JournalCommitter {
         Ok(ends)
     }
 
-    /// Shows the block that was written last to consumers.
+    /// Makes the last written block visible to consumers.
     fn publish(&mut self) {
         let capped = {
             let mut log = self.shared.log.lock();
@@ -369,8 +370,8 @@ impl JournalCommitter {
         Ok(())
     }
 
-    /// Begins the next segment. All blocks of the one before are durable then, whatever the durability setting, so that
-    /// recovery can rely on it.
+    /// Begins the next segment. Before that, it makes all blocks of the previous segment durable, whatever the
+    /// durability setting, because recovery relies on it.
     fn roll(&mut self) -> Result<(), CommitFailure> {
         if self.is_unsynced() {
             self.sync()?;
@@ -392,7 +393,8 @@ impl JournalCommitter {
         Ok(())
     }
 
-    /// Leaves the full state once there is room again, which is tried by writing: a quota shows in no statistics.
+    /// Leaves the full state once there is space again. It tests this with a write, because statistics do not show
+    /// quotas.
     fn probe(&mut self) -> Result<(), CommitFailure> {
         self.roll_if_consumed()?;
         let needed = self.shared.options.min_free_disk.0;
@@ -407,7 +409,7 @@ impl JournalCommitter {
             Ok(true)
         };
         let has_room = write().unwrap_or(false);
-        // Whatever it left is removed, and if that fails, then at the next start.
+        // Removes whatever remains of the file; if that fails, the next start does it.
         let _ = disk.remove(PROBE_FILE);
         if has_room {
             tracing::info!("journal accepts appends again");
@@ -422,17 +424,17 @@ impl JournalCommitter {
         Ok(())
     }
 
-    /// Ends a segment early once nobody needs its records, so that its space can be given back.
+    /// Ends a segment early once all of its records are consumed, so that its space can be freed.
     fn roll_if_consumed(&mut self) -> Result<(), CommitFailure> {
         if !self.has_consumed_bulk() {
             return Ok(());
         }
         let full = |trouble| match trouble {
-            // The records of the old segment are safe; it is tried again at the next probe.
+            // The records of the old segment are safe; the next probe tries again.
             CommitFailure::Full(_) => Ok(()),
             CommitFailure::Failed(why) => Err(CommitFailure::Failed(why)),
         };
-        // The next segment may be there from the last time, when there was no room for its first block.
+        // The next segment may already exist, if an earlier attempt had no space for its first block.
         if self.length > 0
             && let Err(trouble) = self.roll()
         {
@@ -447,16 +449,16 @@ impl JournalCommitter {
         Ok(())
     }
 
-    /// Whether the last segment that holds anything is worth being given back: all of it was consumed, and it is no mere
-    /// beginning.
+    /// Returns whether freeing the last non-empty segment is worthwhile: all of it is consumed, and it is larger than a
+    /// probe.
     fn has_consumed_bulk(&self) -> bool {
         let registry = self.shared.registry.lock();
         let log = self.shared.log.lock();
         log.last_length() > PROBE_BYTES as u64 && log.is_consumed(&registry)
     }
 
-    /// Makes the last block durable and says so in an empty one. Damage to what was written last is then known from an
-    /// unfinished write.
+    /// Makes the last block durable and records this in an empty block. Recovery can then tell damage to the last
+    /// records from an unfinished write.
     fn write_sync_marker(&mut self) -> Result<(), CommitFailure> {
         if self.is_unsynced() {
             self.sync()?;
@@ -465,7 +467,7 @@ impl JournalCommitter {
             return Ok(());
         }
         match self.write_block(&WriteBatch::default()) {
-            // Nothing is lost without the mark.
+            // Nothing is lost without the marker.
             Err(CommitFailure::Full(_)) => return Ok(()),
             written => written?,
         }
@@ -507,7 +509,7 @@ impl JournalCommitter {
         format!("could not {what} {file}: {error}")
     }
 
-    /// Makes everything durable and lets the consumers finish.
+    /// Makes everything durable, and lets the consumers read to the end.
     pub(crate) fn end(mut self) {
         let has_failed = matches!(self.shared.append_buffer.lock().state, JournalState::Failed(_));
         if !has_failed && let Err(CommitFailure::Failed(why)) = self.write_sync_marker() {
@@ -520,7 +522,7 @@ impl JournalCommitter {
 }
 
 impl Drop for JournalCommitter {
-    /// A panic is a failure like any other: who waits is told, and nothing further is taken.
+    /// Treats a panic as a failure: pending appends fail, and no more are accepted.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;

@@ -1,7 +1,7 @@
-//! Reading the log: each member of a group follows its partitions from block to block.
+//! Reads the log: each member of a group follows its partitions from block to block.
 //!
-//! Files are read in place with short positioned reads. At the tail they come from the page cache; far behind they may
-//! wait for the disk, so consumers belong on threads of their own and not on those that serve connections.
+//! Files are read in place with short positioned reads. At the tail, the data comes from the page cache; far behind,
+//! reads may wait for the disk. Consumers therefore belong on their own threads, not on those that serve connections.
 
 use std::future::pending;
 use std::io;
@@ -61,7 +61,7 @@ impl GroupMember {
         }
     }
 
-    /// The next records of any partition, each having its turn.
+    /// Returns the next records of any partition, taking turns.
     fn poll_records(&mut self, max_bytes: usize) -> Option<ConsumerEvent> {
         for _ in 0..self.cursors.len() {
             self.turn = (self.turn + 1) % self.cursors.len();
@@ -114,7 +114,7 @@ impl JournalConsumer for GroupMember {
             }
             let pause_end = self.cursors.iter().filter_map(|cursor| cursor.paused).min();
             tokio::select! {
-                // The sender lives in `shared`, so waiting fails never.
+                // The sender lives in `shared`, so waiting never fails.
                 arrived = self.arrivals.changed() => if arrived.is_err() {
                     return Ok(ConsumerEvent::Closed);
                 },
@@ -161,9 +161,9 @@ impl JournalConsumer for GroupMember {
 struct PartitionCursor {
     partition: Partition,
     next: u64,
-    /// The block to go on from; `None` until it was looked for.
+    /// The block to continue from; `None` until it has been located.
     position: Option<SegmentPosition>,
-    /// Records that were read already, with the offset after them: what did not fit into the last delivery.
+    /// Records already read that did not fit into the last delivery, with the offset after them.
     rest: Option<(Bytes, u64)>,
     entries: Vec<SectionEntry>,
     paused: Option<Instant>,
@@ -175,7 +175,7 @@ struct SegmentPosition {
     reader: SegmentReader,
 }
 
-/// Whether to look at the next block.
+/// Whether to read the next block.
 enum ReadProgress {
     Next,
     Enough,
@@ -187,7 +187,7 @@ impl PartitionCursor {
         self.paused.is_some()
     }
 
-    /// Up to `max_bytes` of consecutive durable records; a single larger one comes alone.
+    /// Reads up to `max_bytes` of consecutive durable records; a single larger record is delivered alone.
     fn read(
         &mut self,
         shared: &JournalShared,
@@ -206,7 +206,7 @@ impl PartitionCursor {
             fitting(&bytes, max_bytes)
         };
         if length == 0 {
-            // Read again by the next try, not skipped.
+            // The next attempt reads it again instead of skipping it.
             self.position = None;
             let place = self.partition;
             return Err(JournalError::Corrupt(format!(
@@ -226,7 +226,7 @@ impl PartitionCursor {
         }))
     }
 
-    /// Reads whole sections from `next` on until there are `max_bytes`, and one at least. Returns them with the offset
+    /// Reads whole sections from `next` until there are `max_bytes`, but at least one. Returns them with the offset
     /// after them.
     fn gather(&mut self, shared: &JournalShared, max_bytes: usize) -> Result<(Bytes, u64), JournalError> {
         let mut out = Vec::new();
@@ -235,7 +235,7 @@ impl PartitionCursor {
             match self.read_block(shared, max_bytes, &mut reached, &mut out) {
                 Ok(ReadProgress::Next) => {}
                 Ok(ReadProgress::Enough) => break,
-                // What was read before is good; the failure will show again.
+                // The records read so far are good; the next read reports the failure.
                 Err(_) if !out.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -243,7 +243,7 @@ impl PartitionCursor {
         Ok((Bytes::from(out), reached))
     }
 
-    /// Reads one block, or goes to the next segment.
+    /// Reads one block, or moves to the next segment.
     fn read_block(
         &mut self,
         shared: &JournalShared,
@@ -264,13 +264,13 @@ impl PartitionCursor {
             )
         };
         let Some(bounds) = bounds else {
-            // Deleted, because it held nothing more of this partition that the group still needs.
+            // Deleted, because it held no more records of this partition that the group needs.
             self.position = None;
             return Ok(ReadProgress::Next);
         };
         if place.position >= bounds.length {
-            // Segments without records of the partition are left out. Only after damage that was given up no segment
-            // claims to hold the position, then the following one is the one to go on with.
+            // Segments without records of the partition are skipped. Only after discarded damage, no segment claims to
+            // hold the position; then reading continues with the following one.
             let onward = holder.filter(|holder| *holder > place.segment).or(bounds.next);
             let Some(onward) = onward else {
                 return Ok(ReadProgress::Enough);
@@ -292,7 +292,7 @@ impl PartitionCursor {
                 continue;
             }
             let fits = out.len() + entry.bytes as usize <= max_bytes;
-            // Records of one delivery have consecutive offsets; given-up damage leaves a gap.
+            // Records of one delivery have consecutive offsets; discarded damage leaves a gap.
             if !out.is_empty() && (!fits || entry.first > *reached) {
                 return Ok(ReadProgress::Enough);
             }
@@ -325,7 +325,7 @@ impl PartitionCursor {
     }
 }
 
-/// Sleeps until then; for ever where there is no end.
+/// Sleeps until `end`, or for ever if there is none.
 async fn sleep_if(end: Option<Instant>) {
     match end {
         Some(end) => sleep_until(end).await,
@@ -333,7 +333,7 @@ async fn sleep_if(end: Option<Instant>) {
     }
 }
 
-/// Opens a segment at its beginning, `None` if it was deleted in this moment.
+/// Opens a segment at its start; `None` if it was just deleted.
 fn open(shared: &JournalShared, segment: u64) -> Result<Option<SegmentPosition>, JournalError> {
     let name = segment_name(segment);
     match shared.disk.open(&name) {
@@ -365,14 +365,14 @@ fn report(shared: &JournalShared, segment: u64, position: u64, error: ReadError)
     }
 }
 
-/// Length of the record at the beginning of the bytes, with its prefix.
+/// Length of the first record, including its prefix.
 fn record_length(bytes: &[u8]) -> Option<usize> {
     let prefix = bytes.first_chunk::<4>()?;
     let length = 4 + u32::from_le_bytes(*prefix) as usize;
     (length <= bytes.len()).then_some(length)
 }
 
-/// How many bytes and records fit into a delivery: one record at least, unless there is none.
+/// Returns how many bytes and records fit into a delivery: at least one record, if there is any.
 fn fitting(bytes: &[u8], max_bytes: usize) -> (usize, u64) {
     let (mut length, mut records) = (0, 0);
     while let Some(record) = bytes.get(length..).and_then(record_length) {
@@ -385,7 +385,7 @@ fn fitting(bytes: &[u8], max_bytes: usize) -> (usize, u64) {
     (length, records)
 }
 
-/// Removes the first records of a section that begins at `start`.
+/// Removes the first `count` records of the section that begins at `start`.
 fn drop_records(out: &mut Vec<u8>, start: usize, count: u64) {
     let mut end = start;
     for _ in 0..count {

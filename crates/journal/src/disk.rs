@@ -1,4 +1,4 @@
-//! The few file operations the journal needs, behind a trait so that tests can pull the plug.
+//! The few file operations the journal needs, behind a trait so that tests can simulate crashes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -12,31 +12,31 @@ use fieldline_core::directory::create_durably;
 pub(crate) trait JournalDisk: Send + Sync {
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
-    /// Creates a file, emptying one that exists.
+    /// Creates a file, or truncates an existing one.
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
-    /// Names of all files.
+    /// Lists the names of all files.
     fn list(&self) -> io::Result<Vec<String>>;
-    /// Removes a file; handles to it stay readable.
+    /// Removes a file; open handles stay readable.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Renames a file over another.
+    /// Renames a file, replacing an existing one.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Makes creations, removals and renames durable.
     fn sync_directory(&self) -> io::Result<()>;
-    /// Bytes that can still be written.
+    /// Free space in bytes.
     fn free_bytes(&self) -> io::Result<u64>;
-    /// How to name a file to an operator.
+    /// The name of a file in messages to an operator.
     fn describe(&self, name: &str) -> String;
 }
 
 /// One file.
 pub(crate) trait DiskFile: Send + Sync {
-    /// Reads at a position; fewer bytes than asked for are no error.
+    /// Reads at a position; may return fewer bytes than requested.
     fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize>;
-    /// Writes at a position; fewer bytes than given are no error.
+    /// Writes at a position; may write fewer bytes than given.
     fn write_at(&self, slices: &[IoSlice<'_>], position: u64) -> io::Result<usize>;
     /// Makes the contents and the length durable.
     fn sync(&self) -> io::Result<()>;
-    /// Cuts or extends the file.
+    /// Truncates or extends the file.
     fn set_len(&self, length: u64) -> io::Result<()>;
     /// Length of the file.
     fn len(&self) -> io::Result<u64>;
@@ -45,7 +45,7 @@ pub(crate) trait DiskFile: Send + Sync {
 /// Most slices that one vectored write takes on common systems.
 const MAX_SLICES: usize = 1024;
 
-/// Writes all slices one after the other.
+/// Writes all slices in order.
 pub(crate) fn write_all_at(
     file: &dyn DiskFile,
     mut slices: &mut [IoSlice<'_>],
@@ -83,7 +83,7 @@ pub(crate) fn read_exact_at(file: &dyn DiskFile, mut buffer: &mut [u8], mut posi
     Ok(())
 }
 
-/// Whether a failed call says that there is no room, which leaves what was written before in a known state.
+/// Returns whether a call failed for lack of space, which leaves earlier writes in a known state.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -27,13 +27,13 @@ use crate::recovery::{RecoveredLog, recover};
 use crate::registry::QueueRegistry;
 use crate::shared::JournalShared;
 
-/// The journal as a file set of this node.
+/// The journal as a set of files on this node.
 ///
-/// Dropping it writes what is buffered and stops; [`Journal::close`] does the same without blocking.
+/// Dropping it writes the buffered records and stops; [`Journal::close`] does the same without blocking.
 pub struct EmbeddedJournal {
     shared: Arc<JournalShared>,
     thread: Option<JoinHandle<()>>,
-    /// Looks after what is held back, until the sender is gone.
+    /// Watches the backpressure until the sender is dropped.
     watcher: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Debug for EmbeddedJournal {
 }
 
 impl EmbeddedJournal {
-    /// Opens the journal in a directory, creating it if there is none, and recovers from whatever happened to it.
+    /// Opens the journal in a directory, or creates it, and recovers from a crash or damage.
     pub fn open(dir: &Path, options: &Options) -> Result<Self, JournalError> {
         let disk =
             LockedDirectory::open(dir).map_err(failed(format!("open the journal in {}", dir.display())))?;
@@ -60,7 +60,7 @@ impl EmbeddedJournal {
         })
     }
 
-    /// A journal whose committer the caller runs.
+    /// Opens a journal whose committer the caller runs.
     #[cfg(test)]
     pub(crate) fn open_on(
         disk: Arc<dyn JournalDisk>,
@@ -94,7 +94,7 @@ impl Drop for EmbeddedJournal {
         }
         if let Some((stop, watcher)) = self.watcher.take() {
             drop(stop);
-            // It has nothing to lose that a panic could cost.
+            // A panic of the watcher costs nothing.
             let _ = watcher.join();
         }
     }
@@ -107,7 +107,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
         .map_err(failed(format!("start the thread {name}")))
 }
 
-/// Somebody who waits for room.
+/// Counts a sender that waits for room.
 struct RoomWaiter<'a>(&'a AtomicUsize);
 
 impl<'a> RoomWaiter<'a> {
@@ -123,7 +123,7 @@ impl Drop for RoomWaiter<'_> {
     }
 }
 
-/// Everything that happens before the first append.
+/// Recovers the log and prepares everything needed for appends.
 fn start(
     disk: Arc<dyn JournalDisk>,
     options: &Options,
@@ -136,13 +136,13 @@ fn start(
         Some(active) => active,
         None => first_segment(disk.as_ref(), recovered.next_sequence)?,
     };
-    // What was found may be in the page cache only, from a process that was killed. From here on it counts as durable; what
-    // might not be on the disk was written again.
+    // The recovered data may be in the page cache only, left by a killed process. From here on it counts as durable;
+    // blocks that might not be on the disk have been rewritten.
     let (_, file, _) = &active;
     file.sync()
         .and_then(|()| disk.sync_directory())
         .map_err(failed("make the recovered journal durable".to_owned()))?;
-    // Left over from a probe that was interrupted.
+    // Left over from an interrupted probe.
     let _ = disk.remove(PROBE_FILE);
     let RecoveredLog {
         segments,

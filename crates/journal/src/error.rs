@@ -1,4 +1,4 @@
-//! Short cuts to the port's errors.
+//! Shorthands for the port's errors.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use fieldline_core::ports::JournalError;
 use crate::disk::JournalDisk;
 use crate::format::BadBlock;
 
-/// Turns a failed call into the port's error; the context says what was being done.
+/// Converts an I/O error to the port's error; the context names the operation.
 pub(crate) fn failed(context: String) -> impl FnOnce(io::Error) -> JournalError {
     move |source| JournalError::Io { context, source }
 }
 
-/// The caller asked for something that makes no sense.
+/// Creates the error for an invalid request of the caller.
 pub(crate) fn invalid(message: String) -> JournalError {
     JournalError::Io {
         context: "journal".to_owned(),
@@ -20,7 +20,7 @@ pub(crate) fn invalid(message: String) -> JournalError {
     }
 }
 
-/// Reading a block can fail, or show that it is bad.
+/// A failed read of a block, or a bad block.
 #[derive(Debug)]
 pub(crate) enum ReadError {
     Io(io::Error),
@@ -39,7 +39,7 @@ impl From<BadBlock> for ReadError {
     }
 }
 
-/// The report on bytes that do not pass their checks.
+/// The report on bytes that fail their checks.
 pub(crate) struct DamageReport<'a> {
     pub(crate) disk: &'a dyn JournalDisk,
     pub(crate) file: &'a str,

@@ -1,4 +1,4 @@
-//! The bytes of a segment: commit blocks, one behind the other.
+//! The bytes of a segment: a sequence of commit blocks.
 //!
 //! ```text
 //! block   := header · section entry* · section*
@@ -8,16 +8,16 @@
 //! section := records of one partition, each behind its u32 length
 //! ```
 //!
-//! Numbers are little-endian, checksums CRC-32C. Every byte of a block is covered: the header's by its own checksum, which
-//! also covers the checksum of the table, which covers those of the sections.
+//! Numbers are little-endian, checksums CRC-32C. Checksums cover every byte of a block: the header's covers the
+//! checksum of the table, which covers those of the sections.
 //!
-//! - `log` is a random number of this log. Nobody outside knows it, so records that look like blocks are no blocks.
-//! - `sequence` numbers the blocks without gaps, also from segment to segment.
-//! - `synced through` is the highest sequence known to be on the disk when this block was written. It is what tells a torn
-//!   tail from damage: a bad block that a later block claims to be on the disk was once good.
-//! - The first block of a segment has an entry for every partition, without records where it has none, so that a segment
-//!   says by itself where each partition stands, whatever was deleted before it.
-//! - A void block (flag 1) has no entries, and a payload that nobody looks at. It covers damage that an operator gave up.
+//! - `log` is a random number of this log. It is secret, so records that imitate blocks are not mistaken for blocks.
+//! - `sequence` numbers the blocks without gaps, across segments.
+//! - `synced through` is the highest sequence known to be on the disk when this block was written. It distinguishes a
+//!   torn tail from damage: a bad block that a later block reports as synced was once good.
+//! - The first block of a segment has an entry for every partition, possibly without records. A segment thus states the
+//!   offset of each partition, even after earlier segments are deleted.
+//! - A void block (flag 1) has no entries, and a payload that is ignored. It covers damage that an operator discarded.
 
 use fieldline_core::ports::{Partition, QueueId};
 
@@ -25,7 +25,7 @@ use fieldline_core::ports::{Partition, QueueId};
 pub const HEADER_BYTES: usize = 52;
 /// Length of one entry of a block's section table.
 pub const ENTRY_BYTES: usize = 24;
-/// What every block begins with.
+/// The first bytes of every block.
 pub const MAGIC: [u8; 6] = *b"FLJBLK";
 /// Most section entries of one block.
 pub const MAX_ENTRIES: u32 = 1 << 20;
@@ -33,13 +33,13 @@ pub const MAX_ENTRIES: u32 = 1 << 20;
 const VERSION: u16 = 1;
 const FLAG_VOID: u32 = 1;
 
-/// Why bytes are not a good block.
+/// The reason why bytes are not a valid block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadBlock {
-    /// The bytes do not begin like a block.
+    /// The bytes do not begin with [`MAGIC`].
     #[error("there is no block")]
     NoBlock,
-    /// The header does not pass its checksum.
+    /// The header fails its checksum.
     #[error("the block's header does not match its checksum")]
     Header,
     /// The block was written by a newer program.
@@ -48,21 +48,21 @@ pub enum BadBlock {
     /// The block was written into another log.
     #[error("the block belongs to another log")]
     OtherLog,
-    /// Another block was expected here.
+    /// The block has an unexpected sequence number.
     #[error("the block has sequence number {found}, expected {expected}")]
     Sequence {
         /// The number found.
         found: u64,
-        /// The number that should be there.
+        /// The expected number.
         expected: u64,
     },
-    /// The file ends inside of the block.
+    /// The file ends inside the block.
     #[error("the file ends inside of the block")]
     Cut,
-    /// The table of sections does not pass its checksum or makes no sense.
+    /// The section table fails its checksum or is inconsistent.
     #[error("the block's section table is damaged")]
     Table,
-    /// A section does not pass its checksum.
+    /// A section fails its checksum.
     #[error("the records of partition {0} do not match their checksum")]
     Section(Partition),
 }
@@ -70,9 +70,9 @@ pub enum BadBlock {
 /// A block's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// Number of the log.
+    /// Random number of the log.
     pub log: u64,
-    /// Number of the block.
+    /// Sequence number of the block.
     pub sequence: u64,
     /// Highest block known to be durable when this one was written.
     pub synced_through: u64,
@@ -82,12 +82,12 @@ pub struct BlockHeader {
     pub entries: u32,
     /// Checksum of the entries.
     pub table_crc: u32,
-    /// Whether the block only fills a place.
+    /// Whether the block only covers damage.
     pub is_void: bool,
 }
 
 impl BlockHeader {
-    /// The header's bytes.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         let mut rest = bytes.as_mut_slice();
@@ -108,7 +108,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// Reads and checks a header that stands at the beginning of the bytes.
+    /// Decodes and checks the header at the start of the bytes.
     pub fn decode(bytes: &[u8], log: u64) -> Result<Self, BadBlock> {
         if !bytes.starts_with(&MAGIC) {
             return Err(BadBlock::NoBlock);
@@ -146,12 +146,12 @@ impl BlockHeader {
         Some(Ok(header))
     }
 
-    /// Bytes of the section table.
+    /// Size of the section table in bytes.
     pub const fn table_bytes(&self) -> usize {
         self.entries as usize * ENTRY_BYTES
     }
 
-    /// Bytes of the whole block.
+    /// Size of the whole block in bytes.
     pub const fn block_bytes(&self) -> u64 {
         HEADER_BYTES as u64 + self.table_bytes() as u64 + self.payload_bytes as u64
     }
@@ -160,11 +160,11 @@ impl BlockHeader {
 /// An entry of a block's section table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionEntry {
-    /// Whose records the section holds.
+    /// The partition of the section's records.
     pub partition: Partition,
-    /// How many there are.
+    /// Number of records.
     pub records: u32,
-    /// Offset of the first one; that of the next one to come if there are none.
+    /// Offset of the first record; without records, that of the next one to be appended.
     pub first: u64,
     /// Length of the section.
     pub bytes: u32,
@@ -178,7 +178,7 @@ impl SectionEntry {
         self.first.saturating_add(self.records as u64)
     }
 
-    /// Appends the entry's bytes.
+    /// Appends the encoded entry.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.partition.queue.0.to_le_bytes());
         out.extend_from_slice(&self.partition.index.to_le_bytes());
@@ -201,7 +201,7 @@ impl SectionEntry {
         })
     }
 
-    /// Checks the bytes of the section.
+    /// Checks the section against its checksum.
     pub fn check(&self, section: &[u8]) -> Result<(), BadBlock> {
         if crc32c::crc32c(section) == self.crc {
             Ok(())
@@ -211,7 +211,7 @@ impl SectionEntry {
     }
 }
 
-/// Reads and checks a section table into `entries`, replacing what is there.
+/// Decodes and checks a section table into `entries`, replacing its contents.
 pub fn decode_table(
     header: &BlockHeader,
     table: &[u8],
@@ -232,7 +232,7 @@ pub fn decode_table(
 /// The sections of a block with their entries.
 pub type BlockSections<'a> = Vec<(SectionEntry, &'a [u8])>;
 
-/// Takes one whole block apart: its header, its entries and each section's bytes.
+/// Decodes one whole block: its header, its entries and each section's bytes.
 pub fn decode_block(bytes: &[u8], log: u64) -> Result<(BlockHeader, BlockSections<'_>), BadBlock> {
     let header = BlockHeader::decode(bytes, log)?;
     let body = bytes.get(HEADER_BYTES..).unwrap_or_default();

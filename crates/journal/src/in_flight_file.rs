@@ -1,14 +1,14 @@
-//! What the process has in hand, in a file of slots that outlives it.
+//! Notes of the work in flight, in a file of slots that outlives the process.
 //!
 //! ```text
-//! in-hand        := header [128] · slot*          header := magic [8] · run u64 · crc32c u32
+//! in-hand        := header [128] · slot*          header := magic [8] · run u64 · 0 [48] · crc32c u32
 //! slot [128]     := kind u8 · taken u8 · queue u16 · partition u16 · 0 u16 · first u64 · next u64
 //!                   · tenant [16] · id [16] · version i64 · crc32c u32
-//! suspects.json  := {"run": the last one that is counted, "suspects": …}
+//! suspects.json  := {"run": the last run included, "suspects": …}
 //! ```
 //!
-//! A note is one positioned write within a page, without a sync: it survives the process, which is what it is for. The
-//! number of the run keeps a death from being counted twice where the process dies again at the start.
+//! A note is one positioned write within a page, without a sync: it only has to survive the process. The run number
+//! prevents a crash from being counted twice if the process dies again during the start.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -28,15 +28,15 @@ use tracing::warn;
 use uuid::Uuid;
 
 const MAGIC: [u8; 8] = *b"FLHAND\x00\x01";
-/// A slot never crosses a page, so that a write of it is never half done.
+/// Size of a slot, which never crosses a page, so that its write is never half done.
 const SLOT_BYTES: usize = 128;
-/// Where the checksum is.
+/// Offset of the checksum.
 const BODY_BYTES: usize = 64;
-/// Where the ids of a tenant's are.
+/// Offset of the tenant, id and version.
 const OWNED_AT: usize = 24;
-/// Slots that have their room from the beginning, for a disk that is full.
+/// Slots allocated at the start, in case the disk becomes full.
 const PREALLOCATED_SLOTS: usize = 64;
-/// Slots beyond are not read: the file is none of ours.
+/// Slots beyond this number are ignored: no file of ours has so many.
 const MAX_SLOTS: u64 = 65_536;
 
 type SlotBytes = [u8; SLOT_BYTES];
@@ -50,7 +50,7 @@ pub struct InFlightFile {
     previous_notes: Mutex<PreviousRunNotes>,
 }
 
-/// What `suspects.json` holds.
+/// The contents of `suspects.json`.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct SuspectsFile {
@@ -59,7 +59,7 @@ struct SuspectsFile {
 }
 
 impl InFlightFile {
-    /// Opens the notes in a directory, or creates them. What cannot be read is taken for nothing.
+    /// Opens the notes in a directory, or creates them. Unreadable contents count as empty.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -122,7 +122,8 @@ impl InFlightNotes for InFlightFile {
 
     fn begin(&self) -> StoreResult<()> {
         *self.previous_notes.lock() = PreviousRunNotes::default();
-        // The slots go before the number of the run does: between the two, the old ones are counted already.
+        // Clears the slots before it writes the run number: after a crash in between, the old notes are already
+        // counted.
         self.file.set_len(0).map_err(failed)?;
         self.file
             .write_all_at(&[0; SLOT_BYTES * PREALLOCATED_SLOTS], SLOT_BYTES as u64)
@@ -219,7 +220,7 @@ fn encode(hand: InFlightWork) -> SlotBytes {
     seal(bytes)
 }
 
-/// What is a tenant's behind what is a partition's.
+/// Writes tenant, id and version, after the fields of a partition.
 fn put_owned(bytes: &mut SlotBytes, tenant: TenantId, id: Uuid, version: i64) {
     let mut at = OWNED_AT;
     put(bytes, &mut at, tenant.0.as_bytes());
@@ -227,7 +228,7 @@ fn put_owned(bytes: &mut SlotBytes, tenant: TenantId, id: Uuid, version: i64) {
     put(bytes, &mut at, &version.to_le_bytes());
 }
 
-/// What a slot holds; `None` where that is nothing, or no longer what was written.
+/// Decodes a slot; `None` if it is empty or damaged.
 fn decode(bytes: &SlotBytes) -> Option<InFlightWork> {
     let mut body = opened(bytes)?;
     let [kind, taken] = take(&mut body)?;
@@ -284,7 +285,7 @@ fn seal(mut bytes: SlotBytes) -> SlotBytes {
     bytes
 }
 
-/// What is in front of the checksum, if that is right.
+/// Returns the bytes before the checksum, if it matches.
 fn opened(bytes: &SlotBytes) -> Option<&[u8]> {
     let (body, mut rest) = bytes.split_at_checked(BODY_BYTES)?;
     (take(&mut rest)? == crc32c::crc32c(body).to_le_bytes()).then_some(body)
@@ -314,7 +315,7 @@ mod tests {
         })
     }
 
-    /// Opens the notes, and does what a start does.
+    /// Opens the notes, and does the same as a start.
     fn start(folder: &Path) -> (InFlightFile, PreviousRunNotes) {
         let file = InFlightFile::open(folder).unwrap();
         let left = file.previous_run();
@@ -345,7 +346,7 @@ mod tests {
         }
         file.note(hands.len(), Some(load(1))).unwrap();
         file.note(hands.len(), None).unwrap();
-        // More slots than have their room.
+        // More slots than are preallocated.
         file.note(PREALLOCATED_SLOTS * 2, Some(hands[0])).unwrap();
         drop(file);
 
@@ -357,7 +358,7 @@ mod tests {
         suspects.count(&left.in_flight);
         file.save(&suspects).unwrap();
         drop(file);
-        // It died between the two: the death is counted already.
+        // The process died between the two steps: the crash is already counted.
         let (_, left) = start(folder.path());
         assert_eq!((left.in_flight, &left.suspects), (Vec::new(), &suspects));
         let (_, left) = start(folder.path());

@@ -7,20 +7,20 @@
 //!             consumers ◄── segments  00000000000000000001.log  00000000000000004711.log  …
 //! ```
 //!
-//! All partitions of all queues share one physical log, so that a single write and fdatasync serves every append that
-//! waits ([`format`] has the bytes). Consumers follow their partitions through the blocks with positioned reads and jump
-//! over what belongs to others.
+//! All partitions of all queues share one physical log, so that a single write and fdatasync serves all pending appends
+//! ([`format`] describes the bytes). Consumers follow their partitions through the blocks with positioned reads and
+//! skip the sections of others.
 //!
-//! What holds:
-//! - An append is acknowledged when its block is durable as the [`Durability`] setting says. A write or fdatasync that
-//!   fails stops the journal until the program is restarted; it is never tried again. A full disk refuses appends, keeps
-//!   what was acknowledged, and is left without a restart.
-//! - At start an unfinished write at the end is cut off. Damage before it is reported and refused, see
+//! Guarantees:
+//! - An append is acknowledged when its block is durable as the [`Durability`] setting says. A failed write or
+//!   fdatasync stops the journal until the program is restarted; it is never repeated. A full disk refuses appends and
+//!   keeps the acknowledged ones; the journal recovers from it without a restart.
+//! - A start truncates an unfinished write at the end. It reports damage before that and refuses to go on; see
 //!   [`Options::discard_damaged`] for the way out.
 //! - Segments are deleted when every group that ever consumed has committed past them.
 //! - Memory is bounded by [`Options::max_pending`], disk space by [`Options::max_bytes`]; at either limit appends are
-//!   refused as busy until there is room. What the platform itself appends may go beyond by [`Options::internal_reserve`],
-//!   because the log often shrinks only after that.
+//!   refused as busy until there is room. Appends of the platform itself may exceed the limit by
+//!   [`Options::internal_reserve`], because the log often shrinks only after them.
 
 mod append_buffer;
 mod backpressure;

@@ -1,4 +1,4 @@
-//! What everybody needs to know of the log: which segments there are, how much of them is durable, where partitions end.
+//! The shared view of the log: the segments, how much of them is durable, and the ends of the partitions.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub(crate) fn segment_name(id: u64) -> String {
     format!("{id:020}{SUFFIX}")
 }
 
-/// Number in the name of a segment file, `None` for other files.
+/// Number in the name of a segment file; `None` for other files.
 pub(crate) fn segment_id(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(SUFFIX)?;
     (digits.len() == 20).then(|| digits.parse().ok()).flatten()
@@ -27,7 +27,7 @@ pub(crate) struct LogSegment {
     pub(crate) id: u64,
     /// Its durable length.
     pub(crate) length: u64,
-    /// Where each partition stands before its first block; a missing one stands at 0.
+    /// The offset of each partition before its first block; 0 if missing.
     pub(crate) starts: PartitionOffsets,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct DurableLog {
     closed: bool,
 }
 
-/// Where to read on.
+/// How far a segment can be read, and the one after it.
 pub(crate) struct SegmentBounds {
     /// Durable length of the segment.
     pub(crate) length: u64,
@@ -65,14 +65,14 @@ impl DurableLog {
         }
     }
 
-    /// Makes place for queues that were added.
+    /// Adds the notification channels of new queues.
     pub(crate) fn add_queues(&mut self, count: usize) {
         while self.arrivals.len() < count {
             self.arrivals.push(watch::Sender::new(()));
         }
     }
 
-    /// Tells when a queue has received records, or the log was closed.
+    /// Returns a channel that signals when a queue has received records, or the log was closed.
     pub(crate) fn arrivals(&self, queue: QueueId) -> Option<watch::Receiver<()>> {
         let sender = self.arrivals.get(usize::from(queue.0))?;
         Some(sender.subscribe())
@@ -86,14 +86,14 @@ impl DurableLog {
         &self.ends
     }
 
-    /// Offset of the first record that is still held.
+    /// Offset of the first record still in the log.
     pub(crate) fn first(&self, partition: Partition) -> u64 {
         self.segments
             .front()
             .map_or(0, |segment| segment.start(partition))
     }
 
-    /// Size of all segments.
+    /// Size of all segments in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -107,7 +107,7 @@ impl DurableLog {
         self.closed
     }
 
-    /// Ends the log: consumers that have read everything are told so.
+    /// Closes the log: consumers that have read everything are notified.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         for arrival in &self.arrivals {
@@ -115,7 +115,7 @@ impl DurableLog {
         }
     }
 
-    /// Checks that a position is in the log, its end included.
+    /// Checks that a position is in the log, or at its end.
     pub(crate) fn check(&self, partition: Partition, offset: u64) -> Result<(), JournalError> {
         let (first, next) = (self.first(partition), self.end(partition));
         if (first..=next).contains(&offset) {
@@ -129,7 +129,7 @@ impl DurableLog {
         })
     }
 
-    /// The segment that holds an offset, or will when it comes.
+    /// The segment that holds an offset, or will hold it once it is written.
     pub(crate) fn segment_of(&self, partition: Partition, offset: u64) -> Option<u64> {
         let after = self
             .segments
@@ -137,7 +137,7 @@ impl DurableLog {
         self.segments.get(after.checked_sub(1)?).map(|segment| segment.id)
     }
 
-    /// How far a segment can be read, `None` if it was deleted.
+    /// The bounds of a segment; `None` if it was deleted.
     pub(crate) fn bounds(&self, id: u64) -> Option<SegmentBounds> {
         let at = self
             .segments
@@ -149,12 +149,12 @@ impl DurableLog {
         })
     }
 
-    /// Whether a segment was not deleted.
+    /// Returns whether a segment still exists.
     pub(crate) fn holds(&self, id: u64) -> bool {
         self.bounds(id).is_some()
     }
 
-    /// Publishes a durable block: `before` is where partitions stood, `after` the changed ends.
+    /// Publishes a durable block: `before` has the offsets before it, `after` the changed ends.
     pub(crate) fn publish(
         &mut self,
         id: u64,
@@ -179,7 +179,7 @@ impl DurableLog {
         let mut told = None;
         for (partition, end) in after {
             self.ends.insert(*partition, *end);
-            // The changes come ordered by queue.
+            // The changes are ordered by queue.
             if told != Some(partition.queue) {
                 told = Some(partition.queue);
                 if let Some(arrival) = self.arrivals.get(usize::from(partition.queue.0)) {
@@ -189,8 +189,9 @@ impl DurableLog {
         }
     }
 
-    /// Takes out the oldest segment if nobody needs its records and either `retain` bytes of such history remain without
-    /// it, or the log has outgrown `max`. The last segment stays: it says where the partitions stand.
+    /// Removes the oldest segment if all of its records are consumed, and either `retain` bytes of consumed history
+    /// remain without it, or the log has reached `max`. The last segment stays, because it states the offsets of the
+    /// partitions.
     pub(crate) fn take_consumed(
         &mut self,
         registry: &QueueRegistry,
@@ -213,13 +214,13 @@ impl DurableLog {
         self.segments.pop_front()
     }
 
-    /// Takes a segment back that could not be deleted.
+    /// Puts back a segment that could not be deleted.
     pub(crate) fn put_back(&mut self, segment: LogSegment) {
         self.bytes += segment.length;
         self.segments.push_front(segment);
     }
 
-    /// Whether nobody needs any record of the last segment.
+    /// Returns whether all records of the last segment are consumed.
     pub(crate) fn is_consumed(&self, registry: &QueueRegistry) -> bool {
         self.segments
             .back()

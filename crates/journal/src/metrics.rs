@@ -1,4 +1,4 @@
-//! Names of the journal's metrics and the handles that its hot path keeps.
+//! Names of the journal's metrics, and the handles for its hot path.
 
 use metrics::{Counter, Gauge, Histogram, Unit};
 
@@ -10,30 +10,30 @@ pub const APPENDS: &str = "fieldline_journal_appends_total";
 pub const BYTES: &str = "fieldline_journal_bytes_total";
 /// Blocks written, each with the appends that waited for it.
 pub const COMMITS: &str = "fieldline_journal_commits_total";
-/// Time from taking the waiting appends to their acknowledgement.
+/// Time from taking the pending appends to their acknowledgement.
 pub const COMMIT_SECONDS: &str = "fieldline_journal_commit_seconds";
 /// Time of the fdatasync calls alone.
 pub const FSYNC_SECONDS: &str = "fieldline_journal_fsync_seconds";
-/// Bytes of appends that wait for the disk.
+/// Bytes of appends waiting for the disk.
 pub const PENDING_BYTES: &str = "fieldline_journal_pending_bytes";
 /// Size of all files of the log.
 pub const LOG_BYTES: &str = "fieldline_journal_log_bytes";
-/// Bytes that were appended out of the reserve, beyond what devices may fill.
+/// Bytes appended from the reserve, beyond the limit for devices.
 pub const RESERVE_BYTES: &str = "fieldline_journal_reserve_bytes";
-/// Senders, connections and posts, that wait until the journal takes their records.
+/// Senders (connections and requests) waiting until the journal accepts their records.
 pub const WAITING_SENDERS: &str = "fieldline_journal_waiting_senders";
 /// Time in which senders had to wait, milliseconds; the label `setting` names the limit that was reached.
 pub const HELD_BACK: &str = "fieldline_journal_held_back_milliseconds_total";
-/// Age of the block that is being written now: for so long its appends have waited for the disk.
+/// Age of the block being written: how long its appends have waited for the disk.
 pub const COMMIT_AGE: &str = "fieldline_journal_commit_age_seconds";
 /// 1 while appends are refused because the disk is full or has failed, else 0.
 pub const REFUSING: &str = "fieldline_journal_refusing";
-/// Bytes of an unfinished write that were cut off at start.
+/// Bytes of an unfinished write that were truncated at the start.
 pub const TRUNCATED_BYTES: &str = "fieldline_journal_truncated_bytes_total";
 /// Bytes of records delivered to consumers.
 pub const DELIVERED_BYTES: &str = "fieldline_journal_delivered_bytes_total";
 
-/// The handles, looked up once.
+/// The metric handles, looked up once.
 pub(crate) struct JournalMetrics {
     pub(crate) appends: Counter,
     pub(crate) bytes: Counter,

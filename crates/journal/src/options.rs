@@ -13,7 +13,7 @@ use fieldline_core::options::ByteSize;
 pub enum Durability {
     /// `fsync`: after fdatasync. Survives a crash of the machine.
     Fsync,
-    /// `interval:MS`: after the write; fdatasync follows at most so many milliseconds later. Survives a crash of the
+    /// `interval:MS`: after the write; fdatasync follows at most MS milliseconds later. Survives a crash of the
     /// process; a crash of the machine may lose the last interval.
     Interval(Duration),
     /// `os`: after the write; the operating system decides when it reaches the disk. Survives a crash of the process.
@@ -77,7 +77,7 @@ impl schemars::JsonSchema for Durability {
     }
 }
 
-/// The embedded journal: a file set of this node that absorbs what devices send before it is processed.
+/// The embedded journal: a set of files on this node that buffers data of devices until it is processed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
@@ -85,27 +85,27 @@ pub struct Options {
     /// fdatasync at least every MS milliseconds (a power failure may lose that much), or `os` after it is written (a
     /// power failure may lose what the operating system had not flushed). A crash of the process loses nothing in any.
     pub durability: Durability,
-    /// Size at which a file of the log is closed and the next one begun. Space is given back in files.
+    /// Size at which a file of the log is closed and the next one begun. Disk space is freed in whole files.
     pub segment_bytes: ByteSize,
-    /// Appends that wait for the disk, in bytes of memory; beyond it senders are slowed down.
+    /// Most bytes of appends in memory that wait for the disk; beyond it, senders are slowed down.
     pub max_pending: ByteSize,
     /// Largest single append; at most half of `max-pending`.
     pub max_append: ByteSize,
-    /// Appends of devices are refused while the disk has less room than this, those of the platform itself at half of it,
-    /// which keeps the stores working.
+    /// Free disk space below which appends of devices are refused; appends of the platform itself are refused below
+    /// half of it. The rest keeps the stores working.
     pub min_free_disk: ByteSize,
-    /// How much of what all consumers have consumed is kept nevertheless.
+    /// Bytes of records kept although all consumers have consumed them.
     pub retain_bytes: ByteSize,
     /// Size of the whole log at which senders are slowed down until consumers have caught up; at least twice
     /// `segment-bytes` plus `max-pending`.
     pub max_bytes: ByteSize,
-    /// How far the log may grow beyond `max-bytes` by what rule chains, alarms and calculated fields put into queues: what it
-    /// holds often cannot be consumed without. A tenant gets at most three quarters of it. At least twice `max-append`;
-    /// four times `max-bytes` where it is not given, because a message in a queue takes several times the bytes of the telemetry
-    /// that it is made of.
+    /// How far the log may grow beyond `max-bytes` through messages that rule chains, alarms and calculated fields put
+    /// into queues: records of the log often cannot be consumed without them. A tenant gets at most three quarters of
+    /// it. At least twice `max-append`. The default is four times `max-bytes`, because a message in a queue takes
+    /// several times the bytes of the telemetry in it.
     pub internal_reserve: Option<ByteSize>,
-    /// Gives up damaged parts of the log at start instead of refusing to start. Only for one start, after the journal was
-    /// reported as corrupt and no copy of its files is at hand: the records in the damaged blocks are lost.
+    /// Discards damaged parts of the log at the start instead of refusing to start. Only for one start, after the
+    /// journal was reported as corrupt and there is no copy of its files: the records in the damaged blocks are lost.
     pub discard_damaged: bool,
 }
 
@@ -125,17 +125,17 @@ impl Default for Options {
     }
 }
 
-/// A block carries at most what may be pending, and its lengths are 32 bits wide.
+/// A block holds at most the pending bytes, and its lengths are 32 bits wide.
 const MAX_PENDING: ByteSize = ByteSize::gib(1);
 
 impl Options {
-    /// How far the log may grow beyond its largest size.
+    /// The number of bytes by which the log may exceed its largest size.
     pub(crate) fn reserve_bytes(&self) -> u64 {
         let reserve = self.internal_reserve.map(|reserve| reserve.0);
         reserve.unwrap_or(self.max_bytes.0.saturating_mul(4))
     }
 
-    /// Checks that the values make sense together; the error names the key and what is allowed.
+    /// Checks that the values are consistent; the error names the key and the allowed range.
     pub fn check(&self) -> Result<(), String> {
         if self.segment_bytes < ByteSize::kib(4) || self.segment_bytes > ByteSize::gib(64) {
             return Err("segment-bytes must be between 4KiB and 64GiB".to_owned());

@@ -1,13 +1,13 @@
-//! Start-up: finds where the log ends, cuts off an unfinished write, and refuses damage.
+//! Recovery at start-up: finds the end of the log, truncates an unfinished write, and refuses damage.
 //!
-//! Everything that some consumer still needs is read and checked, besides the last two segments. What all have consumed is
-//! looked at only when it is read.
+//! It reads and checks all segments that a consumer still needs, and the last two. Fully consumed segments are checked
+//! only when they are read.
 //!
 //! A bad block in the last segment is an unfinished write unless a later block says that it was durable. In every other
-//! segment all blocks were durable before the next segment was begun, so there a bad block is damage.
+//! segment, all blocks were durable before the next segment was begun, so a bad block there is damage.
 //!
-//! Good blocks that no later one calls durable may be in the page cache only, and after an fsync that has failed the kernel does
-//! not try to write them again. They count as durable from here on, so they are written anew first.
+//! Good blocks that no later block reports as durable may be in the page cache only, and after a failed fsync the
+//! kernel does not write them again. They count as durable from here on, so recovery rewrites them first.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -22,36 +22,36 @@ use crate::log::{LogSegment, segment_id, segment_name};
 use crate::registry::{PartitionOffsets, QueueRegistry};
 use crate::segment_reader::SegmentReader;
 
-/// Read at once when sections are checked or damage is searched through.
+/// Bytes read at once to check sections or to search damage.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The log as it was found.
+/// The recovered log.
 pub(crate) struct RecoveredLog {
     /// Segments that hold at least one block, oldest first.
     pub(crate) segments: VecDeque<LogSegment>,
-    /// The file that appends go to, with its length.
+    /// The file for appends, with its length.
     pub(crate) active: Option<(u64, Arc<dyn DiskFile>, u64)>,
     /// End of every partition.
     pub(crate) ends: PartitionOffsets,
     /// Number of the next block.
     pub(crate) next_sequence: u64,
-    /// Bytes that were cut off.
+    /// Bytes truncated.
     pub(crate) truncated: u64,
 }
 
-/// A segment file before it was looked into.
+/// A segment file before it is scanned.
 struct SegmentFile {
     id: u64,
     name: String,
     length: u64,
-    /// What its first block says, if that is good.
+    /// The offsets in its first block, if that is good.
     starts: Option<PartitionOffsets>,
 }
 
-/// How far a segment is good.
+/// How far a segment has been found good.
 struct SegmentScan {
     position: u64,
-    /// Everything before it was durable when a later block was written.
+    /// Everything before this position was durable when a later block was written.
     proven: u64,
     next_sequence: u64,
     starts: Option<PartitionOffsets>,
@@ -124,7 +124,7 @@ fn find_segments(disk: &dyn JournalDisk, log: u64) -> Result<Vec<SegmentFile>, J
     Ok(found)
 }
 
-/// Where each partition stands before the first block of a segment.
+/// The offset of each partition before the first block of a segment.
 fn starts_of(entries: &[SectionEntry]) -> PartitionOffsets {
     let mut starts = PartitionOffsets::new();
     for entry in entries {
@@ -133,7 +133,7 @@ fn starts_of(entries: &[SectionEntry]) -> PartitionOffsets {
     starts
 }
 
-/// A segment that nobody needs and that is not among the last two need not be read.
+/// A segment need not be read if all of it is consumed and it is not one of the last two.
 fn skippable<'a>(
     segment: &'a SegmentFile,
     next: Option<&SegmentFile>,
@@ -160,7 +160,7 @@ struct SegmentRecovery<'a> {
 }
 
 impl SegmentRecovery<'_> {
-    /// Reads one segment; `next` is the number of the following one, which the segment must reach.
+    /// Recovers one segment; `next` is the number of the following one, up to which this one must reach.
     fn segment(
         &self,
         segment: &SegmentFile,
@@ -187,7 +187,7 @@ impl SegmentRecovery<'_> {
                     return Err(self.missing(segment, scan.next_sequence, next.unwrap_or(0)));
                 }
                 None => BadBlock::Cut,
-                // Zeros or an unfinished write behind the last block of a segment that was completed hurt nobody.
+                // Zeros or an unfinished write after the last block of a completed segment are harmless.
                 Some(_) if next.is_some() && reached => break,
                 Some(bad) => bad,
             };
@@ -227,7 +227,7 @@ impl SegmentRecovery<'_> {
         Ok(())
     }
 
-    /// A segment is good to its end, but the next one begins later.
+    /// Creates the error for a segment that is good to its end, while the next one begins later.
     fn missing(&self, segment: &SegmentFile, expected: u64, next: u64) -> JournalError {
         JournalError::Corrupt(format!(
             "the journal is damaged: blocks {expected} to {} are missing, at the end of {} or in a file {} of their own. \
@@ -239,7 +239,7 @@ impl SegmentRecovery<'_> {
         ))
     }
 
-    /// Goes on from `scan.position` to the first bad block or the end, checking every byte.
+    /// Scans from `scan.position` to the first bad block or the end, checking every byte.
     fn scan(&self, length: u64, scan: &mut SegmentScan, ends: &mut PartitionOffsets) -> std::io::Result<()> {
         let mut walk = SegmentReader::new(Arc::clone(&self.file), self.registry.log);
         let mut entries = Vec::new();
@@ -307,7 +307,7 @@ impl SegmentRecovery<'_> {
         Ok(header)
     }
 
-    /// Looks for good headers behind a bad block, in memory of fixed size.
+    /// Searches for good headers after a bad block, in memory of fixed size.
     fn later_blocks(&self, length: u64, scan: &SegmentScan) -> std::io::Result<LaterBlocks> {
         let mut later = LaterBlocks::default();
         let mut window = Vec::new();
@@ -332,13 +332,13 @@ impl SegmentRecovery<'_> {
                     return Ok(later);
                 }
             }
-            // A header may lie across the border of two windows.
+            // A header may span two windows.
             start += (want - HEADER_BYTES + 1) as u64;
         }
         Ok(later)
     }
 
-    /// Writes good blocks once more as they are, so that the next fsync does not pass them over.
+    /// Rewrites good blocks unchanged, so that the next fsync covers them.
     fn write_again(&self, segment: &SegmentFile, from: u64, to: u64) -> Result<(), JournalError> {
         let mut chunk = Vec::new();
         let mut position = from;
@@ -347,7 +347,7 @@ impl SegmentRecovery<'_> {
             let written = read_exact_at(self.file.as_ref(), &mut chunk, position)
                 .and_then(|()| write_all_at(self.file.as_ref(), &mut [IoSlice::new(&chunk)], position));
             match written {
-                // Only where a file system needs room to write in place. Not to start at all would help nobody.
+                // Happens only on file systems that need space to write in place. Refusing to start would help nobody.
                 Err(error) if is_full(&error) => {
                     let file = self.disk.describe(&segment.name);
                     tracing::warn!(file, %error, "no room to write the end of the journal again");
@@ -363,7 +363,7 @@ impl SegmentRecovery<'_> {
         Ok(())
     }
 
-    /// Cuts an unfinished write off.
+    /// Truncates an unfinished write.
     fn cut(
         &self,
         segment: &SegmentFile,
@@ -387,7 +387,7 @@ impl SegmentRecovery<'_> {
             .map_err(failed(context))
     }
 
-    /// Covers damage with a void block that reaches to the next good block or the end; returns the file's length.
+    /// Covers damage with a void block up to the next good block or the end; returns the file's length.
     fn cover(
         &self,
         segment: &SegmentFile,
@@ -425,11 +425,11 @@ impl SegmentRecovery<'_> {
     }
 }
 
-/// Good headers found behind a bad block.
+/// Good headers found after a bad block.
 #[derive(Default)]
 struct LaterBlocks {
     first: Option<(u64, BlockHeader)>,
-    /// One of them says that the bad block was durable.
+    /// Whether one of them proves that the bad block was durable.
     proves: bool,
 }
 

@@ -1,7 +1,7 @@
-//! What the journal knows beside its log: the queues, who consumes them, and how far.
+//! The state of the journal besides its log: the queues, their consumer groups, and the groups' positions.
 //!
-//! `manifest` is durable before a queue or group is used. `positions` is replaced at every commit without waiting for the
-//! disk: a crash of the process keeps it, a crash of the machine may set positions back, never forward.
+//! `manifest` is durable before a queue or group is used. `positions` is replaced at every commit without waiting for
+//! the disk: it survives a crash of the process; a crash of the machine may move positions back, never forward.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,11 +16,11 @@ const MANIFEST: &str = "manifest";
 const POSITIONS: &str = "positions";
 const MANIFEST_TITLE: &str = "fieldline-journal 1";
 const POSITIONS_TITLE: &str = "fieldline-journal-positions 1";
-/// Every segment begins with an entry for each.
+/// Every segment begins with an entry for each partition.
 const MAX_PARTITIONS: u32 = 1 << 16;
 const MAX_NAME_BYTES: usize = 249;
 
-/// Offset of each partition; a missing one stands at 0.
+/// Offset of each partition; 0 if missing.
 pub(crate) type PartitionOffsets = BTreeMap<Partition, u64>;
 
 /// A queue and its number of partitions.
@@ -30,7 +30,7 @@ pub(crate) struct QueueEntry {
     pub(crate) partitions: u16,
 }
 
-/// Queues, groups and positions, as they are on the disk.
+/// Queues, groups and positions, as stored on the disk.
 #[derive(Debug, Default)]
 pub(crate) struct QueueRegistry {
     pub(crate) log: u64,
@@ -39,7 +39,7 @@ pub(crate) struct QueueRegistry {
 }
 
 impl QueueRegistry {
-    /// Reads the registry, `None` where there was never one.
+    /// Reads the registry; `None` if there was never one.
     pub(crate) fn load(disk: &dyn JournalDisk) -> Result<Option<Self>, JournalError> {
         let damaged = |name: &str| {
             JournalError::Corrupt(format!(
@@ -61,7 +61,7 @@ impl QueueRegistry {
         Ok(Some(registry))
     }
 
-    /// A registry for a new log, durable.
+    /// Creates and stores the registry of a new log, durably.
     pub(crate) fn create(disk: &dyn JournalDisk) -> Result<Self, JournalError> {
         let registry = Self {
             log: rand::random(),
@@ -71,7 +71,7 @@ impl QueueRegistry {
         Ok(registry)
     }
 
-    /// Finds a queue or adds it.
+    /// Finds or adds a queue.
     pub(crate) fn open_queue(
         &mut self,
         disk: &dyn JournalDisk,
@@ -108,7 +108,7 @@ impl QueueRegistry {
             .map_or(0, |queue| queue.partitions)
     }
 
-    /// Remembers a group for good; returns where it stands.
+    /// Registers a group permanently; returns its positions.
     pub(crate) fn join(
         &mut self,
         disk: &dyn JournalDisk,
@@ -126,7 +126,7 @@ impl QueueRegistry {
         Ok(PartitionOffsets::new())
     }
 
-    /// Moves a group's position forward; one that lies behind changes nothing.
+    /// Moves a group's position forward; an earlier position changes nothing.
     pub(crate) fn commit(
         &mut self,
         disk: &dyn JournalDisk,
@@ -144,7 +144,7 @@ impl QueueRegistry {
         }
         *position = offset;
         match self.store_positions(disk) {
-            // The position holds as long as the process lives, and what it frees may be what makes room.
+            // The position is valid while the process lives, and the segments that it frees may be what makes room.
             Err(JournalError::Io { source, .. }) if is_full(&source) => {
                 tracing::debug!(%partition, "no room to store a consumer position");
                 Ok(())
@@ -153,7 +153,7 @@ impl QueueRegistry {
         }
     }
 
-    /// Whether some group still needs records of `partition` that lie before `end`. Before any group has joined, all are
+    /// Returns whether some group still needs records of `partition` before `end`. Until a group has joined, all are
     /// needed.
     pub(crate) fn needs(&self, partition: Partition, end: u64) -> bool {
         let mut groups = self
@@ -165,7 +165,7 @@ impl QueueRegistry {
             || groups.any(|(_, positions)| positions.get(&partition).copied().unwrap_or(0) < end)
     }
 
-    /// Sets back positions that lie beyond the end of the log, which a crash of the machine without `fsync` may cut.
+    /// Moves back positions beyond the end of the log, which a crash of the machine without `fsync` may have shortened.
     pub(crate) fn clamp(&mut self, ends: &PartitionOffsets) {
         for ((_, group), positions) in &mut self.groups {
             for (partition, position) in positions {
@@ -253,7 +253,7 @@ fn parse_manifest(lines: &[String]) -> Option<QueueRegistry> {
     Some(registry)
 }
 
-/// Names are lines of the files.
+/// A name must fit into a line of the files.
 fn check_name(name: &str) -> Result<(), JournalError> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
         return Err(invalid(format!(

@@ -1,7 +1,8 @@
-//! Room that only the platform's own appends have, where devices have none any more.
+//! The reserve for appends of the platform itself, when devices have no room left.
 //!
-//! Rule chains put messages into queues while they work on what the log holds. Were these refused like those of devices, a log
-//! of the largest size would never shrink: its records could not be finished, so no segment could be given back.
+//! Rule chains put messages into queues while they process records of the log. If these messages were refused like
+//! those of devices, a log of the largest size would never shrink: its records could not be completed, so no segment
+//! could be freed.
 
 use std::collections::HashMap;
 
@@ -9,15 +10,15 @@ use fieldline_model::TenantId;
 
 use crate::options::Options;
 
-/// This part of the reserve is left to other tenants, however much one takes: a quarter.
+/// The part of the reserve left to other tenants, however much one takes: a quarter.
 const OTHERS_DIVISOR: u64 = 4;
 
-/// Who has taken how much of the reserve.
+/// The use of the reserve by tenants.
 #[derive(Debug)]
 pub(crate) struct InternalReserve {
-    /// Of a log that has reached its largest size.
+    /// The limit when the log has reached its largest size.
     limit: u64,
-    /// Of a full disk: the stores keep the other half of the room that devices leave.
+    /// The limit when the disk is full: the stores keep the other half of the space that devices leave.
     limit_when_full: u64,
     charges: HashMap<TenantId, u64>,
     used: u64,
@@ -34,7 +35,7 @@ impl InternalReserve {
         }
     }
 
-    /// Whether a tenant may take so much.
+    /// Returns whether a tenant may take this many bytes.
     pub(crate) fn has_room(&self, tenant: TenantId, bytes: u64, is_full: bool) -> bool {
         let limit = if is_full { self.limit_when_full } else { self.limit };
         let share = limit - limit / OTHERS_DIVISOR;
@@ -42,19 +43,19 @@ impl InternalReserve {
         self.used + bytes <= limit && mine + bytes <= share
     }
 
-    /// Notes that a tenant has taken so much.
+    /// Charges a tenant.
     pub(crate) fn charge(&mut self, tenant: TenantId, bytes: u64) {
         *self.charges.entry(tenant).or_default() += bytes;
         self.used += bytes;
     }
 
-    /// Bytes that are taken.
+    /// Bytes taken.
     pub(crate) fn used(&self) -> u64 {
         self.used
     }
 
-    /// Says how far the log is beyond what devices may fill. Where that is less than what was taken, the rest was given back,
-    /// to each tenant his part of it. Returns whether there was any.
+    /// Sets how far the log exceeds the limit for devices. If that is less than the bytes taken, the difference was
+    /// freed, and is credited to the tenants in proportion. Returns whether there was any.
     pub(crate) fn shrink_to(&mut self, beyond: u64) -> bool {
         let before = self.used;
         if before <= beyond {

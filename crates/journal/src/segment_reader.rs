@@ -1,4 +1,4 @@
-//! Going through a segment block by block, reading the heads and only those sections that are wanted.
+//! Walks through a segment block by block, reading the heads and only the requested sections.
 
 use std::io;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use crate::disk::{DiskFile, read_exact_at};
 use crate::error::ReadError;
 use crate::format::{BadBlock, BlockHeader, HEADER_BYTES, SectionEntry, decode_table};
 
-/// Read at once: most heads of small blocks come several to a read, bodies of large blocks are jumped over.
+/// Bytes read at once: several heads of small blocks come with one read, bodies of large blocks are skipped.
 const WINDOW_BYTES: usize = 16 << 10;
 
-/// A place in one segment file.
+/// A cursor in one segment file.
 pub(crate) struct SegmentReader {
     pub(crate) file: Arc<dyn DiskFile>,
     log: u64,
@@ -28,7 +28,8 @@ impl SegmentReader {
         }
     }
 
-    /// Reads and checks the header and the section table of the block at a position, looking at no byte from `limit` on.
+    /// Reads and checks the header and the section table of the block at a position, without reading at or after
+    /// `limit`.
     pub(crate) fn head(
         &mut self,
         position: u64,

@@ -1,4 +1,4 @@
-//! What the journal's handle, its committer and its consumers have in common.
+//! State shared by the journal's handle, its committer and its consumers.
 //!
 //! Locks are taken in the order registry, log, pending.
 
@@ -25,11 +25,11 @@ pub(crate) struct JournalShared {
     pub(crate) append_buffer: Mutex<AppendBuffer>,
     /// Wakes the committer.
     pub(crate) work: Condvar,
-    /// Wakes devices whose append was refused as busy.
+    /// Wakes devices whose appends were refused as busy.
     pub(crate) room: Notify,
-    /// Wakes others whose append was.
+    /// Wakes other senders whose appends were refused as busy.
     pub(crate) internal_room: Notify,
-    /// How many wait for that.
+    /// Number of senders waiting for room.
     pub(crate) waiting_senders: AtomicUsize,
     /// True once the committer has ended.
     pub(crate) ended: watch::Sender<bool>,
@@ -37,9 +37,9 @@ pub(crate) struct JournalShared {
 }
 
 impl JournalShared {
-    /// Deletes segments that nobody needs. Runs where consumers commit, so that no append waits for a deletion.
+    /// Deletes consumed segments. Runs where consumers commit, so that no append waits for a deletion.
     ///
-    /// They go one by one, oldest first, each durably: a crash must never leave a hole in the log.
+    /// Segments are deleted one by one, oldest first, each durably: a crash must never leave a hole in the log.
     pub(crate) fn delete_consumed(&self) {
         let (retain, max) = (self.options.retain_bytes.0, self.options.max_bytes.0);
         let registry = self.registry.lock();
@@ -70,7 +70,7 @@ impl JournalShared {
         }
     }
 
-    /// Slows appends down while the log has its largest size, and takes note of what was given back of the reserve.
+    /// Refuses appends of devices while the log has its largest size, and updates the use of the reserve.
     pub(crate) fn update_cap(&self) {
         let log = self.log.lock();
         self.metrics.log_bytes.set(log.bytes() as f64);
@@ -82,7 +82,7 @@ impl JournalShared {
         self.wake(woken);
     }
 
-    /// Lets those try again whose append was refused as busy.
+    /// Wakes senders whose appends were refused as busy.
     pub(crate) fn wake(&self, woken: WakeTargets) {
         if woken.devices {
             self.room.notify_waiters();
@@ -92,7 +92,7 @@ impl JournalShared {
         }
     }
 
-    /// Lets all try again, who are told then why they cannot.
+    /// Wakes all senders, which then get the reason for the refusal.
     pub(crate) fn wake_all(&self) {
         self.wake(WakeTargets {
             devices: true,

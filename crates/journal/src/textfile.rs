@@ -1,4 +1,4 @@
-//! Small files of lines behind a checksum, replaced as a whole. An operator can read them.
+//! Small text files with a checksum, replaced as a whole. An operator can read them.
 
 use std::io::{self, IoSlice};
 
@@ -7,19 +7,19 @@ use fieldline_core::ports::JournalError;
 use crate::disk::{JournalDisk, read_exact_at, write_all_at};
 use crate::error::failed;
 
-/// Larger files are not ours.
+/// A larger file is not one of ours.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// How far a replacement of a file goes.
+/// The durability of a replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplaceDurability {
-    /// The new contents are durable afterwards.
+    /// The new contents are durable when the call returns.
     Durable,
-    /// A crash of the machine may bring the old contents back, or leave contents that fail their checksum.
+    /// A crash of the machine may restore the old contents, or leave contents that fail their checksum.
     Quick,
 }
 
-/// What a file holds.
+/// The result of reading a file.
 pub(crate) enum TextFileContents {
     Missing,
     Damaged,

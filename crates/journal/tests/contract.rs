@@ -1,4 +1,4 @@
-//! The embedded journal keeps the promises of its port, on the real file system.
+//! Checks the embedded journal against the contract of its port, on the real file system.
 
 use std::path::PathBuf;
 use std::sync::Arc;

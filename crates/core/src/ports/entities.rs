@@ -95,7 +95,6 @@ impl EntityStores {
 
 /// The saving of a kind of entities. Both methods return the stored entity. A reference to an entity that the tenant
 /// does not have is invalid, and a name that is taken is a conflict.
-/// is invalid, and a name that is taken is a conflict.
 #[async_trait]
 pub trait EntityStore<E: StoredEntity>: Send + Sync {
     /// Inserts a new entity under its id. The stored version starts at 1.

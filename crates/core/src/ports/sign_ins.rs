@@ -17,13 +17,13 @@ pub struct TokenFamily {
     pub current: Uuid,
     /// The former tokens, latest last, with the time at which each was replaced.
     pub replaced: Vec<(Uuid, i64)>,
-    /// When a token of it was issued last.
+    /// Time at which its last token was issued.
     pub used_at: i64,
-    /// When none of its access tokens counts any more.
+    /// Time at which its last access token expires.
     pub access_until: i64,
-    /// When none of its tokens counts any more.
+    /// Time at which its last token expires.
     pub until: i64,
-    /// When somebody ended it.
+    /// Time at which it was ended, if it was.
     pub ended_at: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! Bytes that rot.
+//! Tests with damaged bytes.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn record(number: usize) -> Vec<u8> {
     record
 }
 
-/// A log of a few segments, some records in each partition.
+/// Creates a log of a few segments with some records in each partition.
 fn filled(disk: &SimDisk, records: usize) -> Vec<Vec<Vec<u8>>> {
     let mut bench = Bench::open(disk, &options()).unwrap();
     for number in 0..records {
@@ -52,7 +52,7 @@ proptest! {
             }
             Err(other) => panic!("{other}"),
             Ok(read) => {
-                // Only the very last block may be taken for an unfinished write.
+                // Only the very last block may be mistaken for an unfinished write.
                 prop_assert!(!while_open && index == last && at + 600 > *length, "{name} {at}");
                 let missing: usize = written.iter().zip(&read).map(|(a, b)| a.len() - b.len()).sum();
                 prop_assert!(missing <= 1);
@@ -140,7 +140,7 @@ fn records_that_look_like_blocks_do_not_pass_for_blocks() {
     bench.put(0, &fake.encode()).unwrap();
     drop(bench);
     let (name, length) = disk.segments()[0].clone();
-    // The block that holds the fake loses its head.
+    // Damages the head of the block that holds the fake.
     disk.flip(&name, length - 100, 1);
     let found = Bench::open(&disk, &options()).unwrap().read_all().unwrap();
     assert_eq!(found[0], [b"first".to_vec()]);

@@ -1,4 +1,4 @@
-//! Disks that are full, and disks that fail.
+//! Tests with full and failing disks.
 
 use futures::FutureExt;
 
@@ -15,7 +15,7 @@ fn a_full_disk_refuses_appends_and_takes_them_again_once_there_is_room() {
     bench.put(0, b"before").unwrap();
     let mut consumer = bench.group("rules");
 
-    // The write itself finds no room, in the middle.
+    // The write itself runs out of space in the middle.
     disk.set_capacity(Some(disk.used() + 40));
     assert_eq!(bench.put(0, &[1; 500]), Err(AppendError::DiskFull));
     assert_eq!(bench.journal.refusal(), Some(AppendError::DiskFull));
@@ -105,12 +105,12 @@ fn a_consumed_segment_is_given_back_also_where_the_first_try_finds_no_room_for_t
     let mut consumer = bench.group("rules");
     consumer.commit(bench.at(0), end).now_or_never().unwrap().unwrap();
 
-    // Somebody else takes the rest of the disk.
+    // Another user takes the rest of the disk.
     disk.set_capacity(Some(disk.used()));
     bench.committer.tick();
     assert_eq!(bench.journal.refusal(), Some(AppendError::DiskFull));
     assert_eq!(disk.segments().len(), 2, "the next segment is there, and empty");
-    // He gives a little of it back, far less than is needed for appends.
+    // The other user frees a little, far less than appends need.
     disk.set_capacity(Some(disk.used() + 4096));
     bench.committer.tick();
     bench.put(0, b"goes on").unwrap();
@@ -128,7 +128,7 @@ fn what_a_failed_fsync_left_in_memory_is_written_before_it_counts_as_durable() {
         assert!(matches!(lost, Err(AppendError::Failed(_))));
         disk.fail_syncs(false);
 
-        // The kernel believes that it has written it. The next process goes on behind it, and then the power fails.
+        // The kernel considers the data written. The next process continues after it, and then the power fails.
         let disk = disk.after(Crash::Process, seed);
         let mut bench = Bench::open(&disk, &options()).unwrap();
         bench.put(0, b"after").unwrap();

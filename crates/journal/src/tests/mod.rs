@@ -1,4 +1,4 @@
-//! Tests of the journal on a simulated disk, with the committer driven by hand: no threads, no time.
+//! Tests of the journal on a simulated disk, with the committer run by hand: no threads, no time.
 
 mod damage;
 mod full;
@@ -21,7 +21,7 @@ use crate::committer::JournalCommitter;
 use crate::{EmbeddedJournal, Options};
 use sim::SimDisk;
 
-/// A journal on a simulated disk and the committer that the test drives.
+/// A journal on a simulated disk, and the committer that the test runs.
 struct Bench {
     journal: EmbeddedJournal,
     committer: JournalCommitter,
@@ -94,7 +94,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Everything a new group finds, by partition.
+    /// Reads everything that a new group finds, by partition.
     fn read_all(&self) -> Result<Vec<Vec<Vec<u8>>>, JournalError> {
         let mut consumer = self.group(&format!("reader-{}", rand::random::<u64>()));
         let mut found = vec![Vec::new(); usize::from(PARTITIONS)];

@@ -1,4 +1,4 @@
-//! Random appends, crashes and restarts against a model.
+//! Compares random appends, crashes and restarts with a model.
 
 use futures::FutureExt;
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     prop::collection::vec(action, 1..80)
 }
 
-/// What was sent to a partition, and how much of it was acknowledged at last.
+/// The records sent to a partition, and how many of them were known to be acknowledged.
 #[derive(Default, Clone)]
 struct Sent {
     records: Vec<Vec<u8>>,
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// Stops the machine in the middle of what it does, starts another on its disk, and compares.
+    /// Stops the machine in the middle of its work, starts another on its disk, and compares.
     fn crash(&mut self, kind: Crash, after: u32, seed: u64) {
         self.disk.stop_after(after);
         self.append(0, &[700, 800]);
@@ -136,7 +136,7 @@ impl World {
             "the committer has ended, so closing does not wait"
         );
         drop(journal);
-        // After an orderly end nothing is lost even if the power fails, whatever the durability.
+        // After an orderly stop, nothing is lost even if the power fails, whatever the durability.
         self.disk = self.disk.after(Crash::Power, self.number);
         self.reopen(Crash::Process);
     }

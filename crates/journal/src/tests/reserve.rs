@@ -1,4 +1,4 @@
-//! What the platform itself may append where devices may not.
+//! Tests of the reserve for the platform's own appends.
 
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{AppendError, AppendOrigin, Journal as _};
@@ -17,7 +17,7 @@ fn capped() -> Options {
     }
 }
 
-/// Appends as long as there is room; returns how often there was, and why there is none any more.
+/// Appends while there is room; returns the number of appends, and the final error.
 fn fill(bench: &mut Bench, origin: AppendOrigin) -> (usize, AppendError) {
     for count in 0..10_000 {
         if let Err(error) = bench.put_from(origin, 1, &[1; 900]) {
@@ -48,7 +48,7 @@ fn the_platform_appends_beyond_the_largest_size_until_its_reserve_is_used_up() {
     let mut devices = Box::pin(bench.journal.ready(AppendOrigin::Device));
     assert!(ready.as_mut().now_or_never().is_none());
     assert!(devices.as_mut().now_or_never().is_none());
-    // Half of what is beyond the limit is given back: enough for the platform, not for devices.
+    // Frees half of the bytes beyond the limit: enough for the platform, not for devices.
     let mut consumer = bench.group("rules");
     let end = bench.journal.end(bench.at(0));
     consumer.commit(bench.at(0), end).now_or_never().unwrap().unwrap();
@@ -68,7 +68,7 @@ fn the_platform_appends_beyond_the_largest_size_until_its_reserve_is_used_up() {
 fn an_internal_append_waits_neither_for_nor_with_devices() {
     let disk = SimDisk::default();
     let mut bench = Bench::open(&disk, &options()).unwrap();
-    // What waits for the disk is bounded for both, a quarter later for the platform.
+    // The bytes waiting for the disk are bounded for both, a quarter higher for the platform.
     let taken = (0..100)
         .map_while(|_| bench.append(0, &[vec![1; 4000]]).ok())
         .count();

@@ -1,4 +1,4 @@
-//! What is kept, and for how long.
+//! Tests of retention.
 
 use futures::FutureExt;
 

@@ -1,4 +1,4 @@
-//! A disk in memory whose plug can be pulled: what was not synced is then lost, torn, or there, sector by sector.
+//! A simulated disk in memory. At a power failure, each unsynced sector is lost, torn or written.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -13,12 +13,12 @@ use crate::disk::{DiskFile, JournalDisk};
 
 const SECTOR: usize = 512;
 
-/// What happens at a crash.
+/// The kinds of crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Crash {
-    /// The process is killed: everything written is there.
+    /// The process is killed: everything written remains.
     Process,
-    /// The power fails: of what was not synced, any part is there.
+    /// The power fails: any part of the unsynced data remains.
     Power,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Crash {
 struct Inode {
     durable: Vec<u8>,
     now: Vec<u8>,
-    /// What the next sync writes. One that fails forgets it, as kernels do.
+    /// The ranges that the next sync writes. A failed sync forgets them, as kernels do.
     dirty: Vec<Range<usize>>,
 }
 
@@ -63,7 +63,7 @@ impl State {
             .sum()
     }
 
-    /// Whether the machine still runs.
+    /// Counts an operation; fails once the machine has stopped.
     fn burn(&mut self) -> io::Result<()> {
         match &mut self.fuse {
             Some(0) => Err(io::Error::other("the machine has stopped")),
@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-/// The disk; clones are the same disk.
+/// The disk; clones share it.
 #[derive(Clone, Default)]
 pub(super) struct SimDisk(Arc<Mutex<State>>);
 
@@ -87,7 +87,7 @@ impl SimDisk {
         disk
     }
 
-    /// The machine stops after so many more writes and syncs.
+    /// Stops the machine after this many more writes and syncs.
     pub(super) fn stop_after(&self, operations: u32) {
         self.0.lock().fuse = Some(operations);
     }
@@ -126,7 +126,7 @@ impl SimDisk {
         inode.durable.clone_from(&inode.now);
     }
 
-    /// What a machine finds that starts after the crash.
+    /// Returns the disk as another machine finds it after the crash.
     pub(super) fn after(&self, crash: Crash, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let state = self.0.lock();
@@ -150,7 +150,7 @@ impl SimDisk {
     }
 }
 
-/// Each sector is old or new, the length anything between, and what was never written is zeros.
+/// Each sector is old or new, the length anywhere in between, and bytes never written are zeros.
 fn torn(inode: &Inode, rng: &mut StdRng) -> Vec<u8> {
     let (old, new) = (&inode.durable, &inode.now);
     let (short, long) = (old.len().min(new.len()), old.len().max(new.len()));
@@ -260,7 +260,7 @@ impl DiskFile for SimFile {
             return Err(io::Error::other("injected"));
         }
         let mut bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
-        // Writes come short now and then, also the one at which the machine stops.
+        // Some writes are short, including the one at which the machine stops.
         if let Some(rng) = &mut state.rng
             && bytes.len() > 1
             && rng.random_bool(0.3)
