@@ -1,11 +1,11 @@
-//! Ranges of IP addresses, as people write them.
+//! Ranges of IP addresses in the usual notation.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A range of addresses such as `10.0.0.0/8` or `2001:db8::/32`, or a single address. An IPv4 address within IPv6
-/// (`::ffff:10.0.0.1`) is the IPv4 address.
+/// A range of addresses such as `10.0.0.0/8` or `2001:db8::/32`, or a single address. An IPv4-mapped IPv6 address
+/// (`::ffff:10.0.0.1`) counts as the IPv4 address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpRange {
     network: IpAddr,
@@ -13,7 +13,7 @@ pub struct IpRange {
 }
 
 impl IpRange {
-    /// Whether an address is in the range.
+    /// Returns whether an address is in the range.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.network, address.to_canonical()) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {
@@ -32,8 +32,8 @@ impl IpRange {
 impl FromStr for IpRange {
     type Err = String;
 
-    /// Fails where the text is no address, the prefix is too long, or bits are set behind it: `10.0.0.1/8` may be meant as
-    /// the one address or as all of them.
+    /// Fails if the text is not an address, the prefix is too long, or bits are set after it: `10.0.0.1/8` may mean the
+    /// single address or the whole range.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is no address and no range of addresses such as 10.0.0.0/8");
         let (address, prefix) = match text.trim().split_once('/') {
@@ -43,7 +43,7 @@ impl FromStr for IpRange {
         let mut network: IpAddr = address.parse().map_err(|_| wrong())?;
         let bits = if network.is_ipv4() { 32 } else { 128 };
         let mut prefix = match prefix {
-            // A sign would be parsed, too.
+            // Without this check, a sign would be parsed as well.
             Some(digits) if !digits.bytes().all(|digit| digit.is_ascii_digit()) => return Err(wrong()),
             Some(digits) => digits
                 .parse::<u8>()

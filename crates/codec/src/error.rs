@@ -1,10 +1,10 @@
-//! What can be wrong with bytes that came in, and with packets that should go out.
+//! Errors of received bytes, and of packets to send.
 
 use thiserror::Error;
 
 use crate::reason::ReasonCode;
 
-/// What to tell the peer whose bytes could not be decoded.
+/// The class of a decoding error, which determines the answer to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DecodeErrorKind {
     /// The bytes do not follow the packet format.
@@ -19,11 +19,11 @@ pub enum DecodeErrorKind {
     TopicFilter,
     /// A topic alias of zero.
     TopicAlias,
-    /// The fixed header announces more bytes than the receiver takes.
+    /// The fixed header announces more bytes than the receiver accepts.
     PacketTooLarge,
 }
 
-/// Why a frame was refused; the connection cannot go on after it.
+/// The reason why a frame was refused; the connection cannot continue after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{what}")]
 pub struct MqttDecodeError {
@@ -47,7 +47,7 @@ impl MqttDecodeError {
         Self::new(DecodeErrorKind::Protocol, what)
     }
 
-    /// Returns what sort of error it is.
+    /// Returns the class of the error.
     pub const fn kind(&self) -> DecodeErrorKind {
         self.kind
     }
@@ -76,7 +76,7 @@ impl DecodeErrorKind {
     }
 }
 
-/// Why a packet could not be written.
+/// The class of an encoding error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EncodeErrorKind {
     /// A string, binary field or the whole packet exceeds what the format can express.
@@ -87,7 +87,7 @@ pub enum EncodeErrorKind {
     InvalidField,
 }
 
-/// Why a packet could not be written; nothing has been appended to the output.
+/// The reason why a packet could not be written; nothing has been appended to the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{what}")]
 pub struct MqttEncodeError {
@@ -120,7 +120,7 @@ impl MqttEncodeError {
         }
     }
 
-    /// Returns what sort of error it is.
+    /// Returns the class of the error.
     pub const fn kind(&self) -> EncodeErrorKind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! From a stream of bytes to packets: the fixed header (MQTT 5 §2.1) and the frame it announces.
+//! Splits a stream of bytes into packets: the fixed header (MQTT 5 §2.1) and the frame it announces.
 
 use crate::error::{DecodeErrorKind, MqttDecodeError};
 use crate::packet::{Packet, PacketType};
@@ -12,14 +12,14 @@ pub struct FrameHeader {
     pub packet_type: PacketType,
     /// The lower four bits of the first byte, valid for the packet type.
     pub flags: u8,
-    /// The bytes of the fixed header itself, two to five.
+    /// Length of the fixed header itself, two to five bytes.
     pub header_len: usize,
-    /// The bytes that follow the fixed header.
+    /// Length of the body after the fixed header.
     pub body_len: usize,
 }
 
 impl FrameHeader {
-    /// Returns the bytes of the whole packet.
+    /// Returns the length of the whole packet.
     pub const fn frame_len(&self) -> usize {
         self.header_len + self.body_len
     }
@@ -44,7 +44,7 @@ pub fn decode_header(
     let Some((body_len, used)) = varint(rest)? else {
         return Ok(None);
     };
-    // 3.1 and 3.1.1 never asked for the shortest form.
+    // 3.1 and 3.1.1 do not require the shortest form.
     if used > 1 && version.is_v5() && rest.get(used - 1) == Some(&0) {
         return Err(OVERLONG);
     }
@@ -64,7 +64,7 @@ fn check_flags(
 ) -> Result<(), MqttDecodeError> {
     let valid = match packet_type {
         PacketType::Publish => return check_publish_flags(flags, version),
-        // 3.1 sets DUP when it sends one of these again (3.1 §2.1).
+        // 3.1 sets DUP when it repeats one of these packets (3.1 §2.1).
         PacketType::Pubrel | PacketType::Subscribe | PacketType::Unsubscribe
             if version == MqttProtocolVersion::V31 =>
         {
@@ -101,7 +101,7 @@ fn check_publish_flags(flags: u8, version: MqttProtocolVersion) -> Result<(), Mq
 
 /// Returns the length of the packet at the start of `input`, once its fixed header is complete.
 ///
-/// A caller that holds less than this knows how much room the rest needs; `max_packet_size` bounds it.
+/// A caller with fewer bytes thus knows how much room the rest needs; `max_packet_size` bounds it.
 #[inline]
 pub fn frame_len(
     input: &[u8],
@@ -126,10 +126,10 @@ fn check_frame_len(header: &FrameHeader, max_packet_size: u32) -> Result<usize, 
     Ok(frame_len)
 }
 
-/// Decodes the packet at the start of `input` and says how many bytes it took; `None` while it is incomplete.
+/// Decodes the packet at the start of `input` and returns it with its length; `None` while it is incomplete.
 ///
-/// A packet larger than `max_packet_size`, fixed header included, is refused from its fixed header. CONNECT brings
-/// its own version; before it, pass [`MqttProtocolVersion::V311`].
+/// A packet larger than `max_packet_size`, fixed header included, is refused as soon as its fixed header is read.
+/// CONNECT names its own version; before it, pass [`MqttProtocolVersion::V311`].
 #[inline]
 pub fn decode_frame(
     input: &[u8],
@@ -147,9 +147,9 @@ pub fn decode_frame(
     Ok(Some((packet, frame_len)))
 }
 
-/// Reads only the protocol of a CONNECT that may be incomplete or faulty further on.
+/// Reads only the protocol of a CONNECT, which may be incomplete or malformed after that.
 ///
-/// It tells a server in which version to refuse a CONNECT that did not decode.
+/// It tells a server which version to use when it refuses a CONNECT that could not be decoded.
 pub fn peek_protocol(input: &[u8]) -> Option<ConnectProtocol> {
     let header = decode_header(input, MqttProtocolVersion::V311).ok()??;
     if header.packet_type != PacketType::Connect {

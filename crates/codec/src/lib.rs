@@ -1,9 +1,9 @@
-//! MQTT 3.1, 3.1.1 and 5.0 without I/O: bytes to packets, packets to bytes, and the state of a session; CoAP in a module of
-//! its own, [`coap`]; and what says who is at the other end: [`proxy`] headers and ranges of [`address`]es.
+//! MQTT 3.1, 3.1.1 and 5.0 without I/O: bytes to packets, packets to bytes, and the state of a session; CoAP in its own
+//! module [`coap`]; and the identification of the peer by [`proxy`] headers and ranges of [`address`]es.
 //!
-//! Decoding borrows from the input and allocates nothing; what a [`Packet`] holds has been validated. Encoding
-//! appends to the caller's buffer. The [`session`] state machines read no clock and own no socket, so that device
-//! server, broker and load generator share them, and a test can drive them byte by byte.
+//! Decoding borrows from the input and allocates nothing; the contents of a [`Packet`] are validated. Encoding appends
+//! to the caller's buffer. The [`session`] state machines read no clock and own no socket. Device server, broker and
+//! load generator therefore share them, and a test can run them byte by byte.
 //!
 //! ```
 //! use fieldline_codec::{Packet, MqttProtocolVersion, decode_frame, encode_puback};

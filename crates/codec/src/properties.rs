@@ -1,7 +1,7 @@
-//! Properties of MQTT 5 (§2.2.2): a validated view over their bytes, and a buffer to build them in.
+//! Properties of MQTT 5 (§2.2.2): a validated view of their bytes, and a buffer to build them.
 //!
-//! Which properties a section holds is kept as a bit set by identifier. It makes three things a single operation:
-//! whether a property is there, whether one came twice, and whether all are allowed in their packet.
+//! The view keeps a bit set of the identifiers in the section. It makes three checks a single operation: whether a
+//! property is present, whether one came twice, and whether all are allowed in their packet.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::wire::{
     MAX_VARINT, PacketReader, check_len, check_string, put_binary, put_u16, put_varint, varint_len,
 };
 
-/// Stands in the bit set for a second subscription identifier, which only PUBLISH may carry.
+/// Marks in the bit set a second subscription identifier, which only PUBLISH may carry.
 const SECOND_SUBSCRIPTION_ID: u64 = 1;
 
 /// The properties that may appear in one kind of packet, by identifier.
@@ -52,13 +52,13 @@ pub enum MqttProperty<'a> {
     MessageExpiryInterval(u32),
     /// The payload's content type.
     ContentType(&'a str),
-    /// The topic a response is expected on.
+    /// The topic for a response.
     ResponseTopic(&'a str),
-    /// What the requester recognises the response by.
+    /// The data by which the requester recognises the response.
     CorrelationData(&'a [u8]),
     /// The identifier of the subscription, 1 to 268,435,455.
     SubscriptionIdentifier(u32),
-    /// Seconds the session outlives its connection; the largest value means for ever.
+    /// Seconds for which the session outlives its connection; the largest value means for ever.
     SessionExpiryInterval(u32),
     /// The client identifier the server chose.
     AssignedClientIdentifier(&'a str),
@@ -78,21 +78,21 @@ pub enum MqttProperty<'a> {
     ResponseInformation(&'a str),
     /// Another server to use.
     ServerReference(&'a str),
-    /// A reason for people to read.
+    /// A human-readable reason.
     ReasonString(&'a str),
-    /// How many unacknowledged QoS 1 and 2 messages the sender of this takes; never 0.
+    /// Most unacknowledged QoS 1 and 2 messages that the sender of this accepts; never 0.
     ReceiveMaximum(u16),
-    /// The highest topic alias the sender of this takes.
+    /// The highest topic alias that the sender of this accepts.
     TopicAliasMaximum(u16),
-    /// The alias that stands for the topic; never 0.
+    /// The alias of the topic; never 0.
     TopicAlias(u16),
     /// The highest quality of service the server supports: 0 or 1.
     MaximumQos(QoS),
     /// Whether the server supports retained messages.
     RetainAvailable(bool),
-    /// A name and a value of the application's own.
+    /// A name and a value defined by the application.
     UserProperty(&'a str, &'a str),
-    /// The largest packet the sender of this takes; never 0.
+    /// The largest packet that the sender of this accepts; never 0.
     MaximumPacketSize(u32),
     /// Whether the server supports wildcards in filters.
     WildcardSubscriptionAvailable(bool),
@@ -135,7 +135,7 @@ impl<'a> MqttProperty<'a> {
         }
     }
 
-    /// Reads one property and checks its value by itself.
+    /// Reads one property and checks its value.
     fn read(reader: &mut PacketReader<'a>) -> Result<Self, MqttDecodeError> {
         let property = match reader.varint()? {
             1 => Self::PayloadFormatIndicator(read_bool(reader)?),
@@ -177,7 +177,7 @@ impl<'a> MqttProperty<'a> {
         }
     }
 
-    /// Says what is wrong with the value, for those properties whose type allows wrong ones.
+    /// Describes the fault of an invalid value, for properties whose type allows one.
     fn value_fault(&self) -> Option<(DecodeErrorKind, &'static str)> {
         match *self {
             Self::ReceiveMaximum(0) => Some((DecodeErrorKind::Protocol, "receive maximum is zero")),
@@ -194,7 +194,7 @@ impl<'a> MqttProperty<'a> {
         }
     }
 
-    /// Checks what [`MqttPropertyBuf::push`] is given.
+    /// Checks a property for [`MqttPropertyBuf::push`].
     fn check(&self) -> Result<(), MqttEncodeError> {
         if let Some((_, what)) = self.value_fault() {
             return Err(MqttEncodeError::invalid(what));
@@ -254,7 +254,7 @@ impl<'a> MqttProperty<'a> {
         }
     }
 
-    /// Adds itself to the set of properties seen; `false` if it may not come again.
+    /// Adds the property to the set of those seen; `false` if it may not be repeated.
     fn mark_seen(&self, seen: &mut u64) -> bool {
         let bit = 1 << self.id();
         if *seen & bit != 0 {
@@ -279,7 +279,7 @@ fn read_bool(reader: &mut PacketReader<'_>) -> Result<bool, MqttDecodeError> {
 
 /// The validated properties of one packet; empty for 3.1 and 3.1.1.
 ///
-/// Looking one up or iterating reads the bytes again and allocates nothing.
+/// Lookups and iteration decode the bytes again and allocate nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct MqttProperties<'a> {
     raw: &'a [u8],
@@ -312,13 +312,13 @@ lookups! {
     message_expiry_interval: MessageExpiryInterval(2) -> u32;
     /// Returns the payload's content type.
     content_type: ContentType(3) -> &'a str;
-    /// Returns the topic a response is expected on.
+    /// Returns the topic for a response.
     response_topic: ResponseTopic(8) -> &'a str;
-    /// Returns what the requester recognises the response by.
+    /// Returns the data by which the requester recognises the response.
     correlation_data: CorrelationData(9) -> &'a [u8];
     /// Returns the first subscription identifier.
     subscription_identifier: SubscriptionIdentifier(11) -> u32;
-    /// Returns the seconds the session outlives its connection.
+    /// Returns the seconds for which the session outlives its connection.
     session_expiry_interval: SessionExpiryInterval(17) -> u32;
     /// Returns the client identifier the server chose.
     assigned_client_identifier: AssignedClientIdentifier(18) -> &'a str;
@@ -328,7 +328,7 @@ lookups! {
     authentication_method: AuthenticationMethod(21) -> &'a str;
     /// Returns the data of the enhanced authentication.
     authentication_data: AuthenticationData(22) -> &'a [u8];
-    /// Returns whether reason strings and user properties are welcome with every packet.
+    /// Returns whether the server may send reason strings and user properties with every packet.
     request_problem_information: RequestProblemInformation(23) -> bool;
     /// Returns the seconds between the end of the connection and the will.
     will_delay_interval: WillDelayInterval(24) -> u32;
@@ -338,19 +338,19 @@ lookups! {
     response_information: ResponseInformation(26) -> &'a str;
     /// Returns another server to use.
     server_reference: ServerReference(28) -> &'a str;
-    /// Returns the reason for people to read.
+    /// Returns the human-readable reason.
     reason_string: ReasonString(31) -> &'a str;
-    /// Returns how many unacknowledged messages the sender takes.
+    /// Returns the most unacknowledged messages that the sender accepts.
     receive_maximum: ReceiveMaximum(33) -> u16;
-    /// Returns the highest topic alias the sender takes.
+    /// Returns the highest topic alias that the sender accepts.
     topic_alias_maximum: TopicAliasMaximum(34) -> u16;
-    /// Returns the alias that stands for the topic.
+    /// Returns the alias of the topic.
     topic_alias: TopicAlias(35) -> u16;
     /// Returns the highest quality of service the server supports.
     maximum_qos: MaximumQos(36) -> QoS;
     /// Returns whether the server supports retained messages.
     retain_available: RetainAvailable(37) -> bool;
-    /// Returns the largest packet the sender takes.
+    /// Returns the largest packet that the sender accepts.
     maximum_packet_size: MaximumPacketSize(39) -> u32;
     /// Returns whether the server supports wildcards in filters.
     wildcard_subscription_available: WildcardSubscriptionAvailable(40) -> bool;
@@ -370,14 +370,14 @@ impl<'a> MqttProperties<'a> {
         self.raw.is_empty()
     }
 
-    /// Iterates over all properties in the order they came.
+    /// Iterates over all properties in the order received.
     pub const fn iter(&self) -> MqttPropertiesIter<'a> {
         MqttPropertiesIter {
             reader: PacketReader::new(self.raw),
         }
     }
 
-    /// Iterates over the user properties in the order they came.
+    /// Iterates over the user properties in the order received.
     pub fn user_properties(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let raw = if self.seen & (1 << 38) == 0 { &[] } else { self.raw };
         MqttPropertiesIter {
@@ -417,7 +417,7 @@ impl<'a> MqttProperties<'a> {
         self.seen & (1 << 21) != 0
     }
 
-    /// Whether authentication data came without its method, which both CONNECT and CONNACK forbid.
+    /// Returns whether authentication data came without its method, which both CONNECT and CONNACK forbid.
     pub(crate) const fn has_stray_authentication_data(&self) -> bool {
         self.seen & (1 << 22) != 0 && !self.has_authentication_method()
     }
@@ -462,7 +462,7 @@ impl<'a> MqttProperties<'a> {
         }
     }
 
-    /// Returns the bytes [`Self::encode`] writes.
+    /// Returns the number of bytes that [`Self::encode`] writes.
     #[inline]
     pub(crate) const fn encoded_len(&self) -> usize {
         varint_len(self.raw.len()) + self.raw.len()
@@ -509,9 +509,9 @@ impl<'a> Iterator for MqttPropertiesIter<'a> {
     }
 }
 
-/// A reusable buffer to build [`MqttProperties`] in.
+/// A reusable buffer to build [`MqttProperties`].
 ///
-/// It allocates with the first property, and keeps its room when cleared.
+/// It allocates with the first property, and keeps its memory when cleared.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MqttPropertyBuf {
     raw: Vec<u8>,
@@ -527,9 +527,9 @@ impl MqttPropertyBuf {
         }
     }
 
-    /// Appends a property, unless its value is not allowed or it may not come twice.
+    /// Appends a property, unless its value is invalid or it may not be repeated.
     ///
-    /// Whether it belongs to the packet is checked when the packet is encoded.
+    /// The encoder of the packet checks whether the property is allowed in it.
     pub fn push(&mut self, property: MqttProperty<'_>) -> Result<&mut Self, MqttEncodeError> {
         property.check()?;
         if !property.mark_seen(&mut self.seen) {
@@ -545,7 +545,7 @@ impl MqttPropertyBuf {
         self.seen = 0;
     }
 
-    /// Returns the properties to put into a packet.
+    /// Returns the properties for a packet.
     pub fn as_properties(&self) -> MqttProperties<'_> {
         MqttProperties {
             raw: &self.raw,

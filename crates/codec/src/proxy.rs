@@ -1,12 +1,14 @@
-//! The PROXY protocol, versions 1 and 2: what a proxy says before the first byte of a connection about who is behind it.
+//! The PROXY protocol, versions 1 and 2: a header before the first byte of a connection, in which a proxy names the
+//! client.
 //!
-//! Strict, since what is believed decides who is locked out: lengths, families and the end of line have to be exact.
+//! Parsing is strict, because the address decides who is locked out: lengths, families and the end of line must be
+//! exact.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use thiserror::Error;
 
-/// The longest header that is taken. Version 1 has at most 107 bytes; version 2 may carry extensions, which are skipped.
+/// The longest accepted header. Version 1 has at most 107 bytes; version 2 may carry extensions, which are skipped.
 pub const MAX_HEADER: usize = 4096;
 
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
@@ -15,16 +17,16 @@ const LONGEST_LINE: usize = 107;
 /// `PROXY UNKNOWN` with its end of line.
 const SHORTEST_LINE: usize = 15;
 
-/// What a connection begins with is no header of the PROXY protocol.
+/// The connection does not begin with a valid header of the PROXY protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("no header of the PROXY protocol: {0}")]
 pub struct ProxyError(&'static str);
 
-/// How many bytes a header lacks at least that begins with `input`; 0 where it is whole. Whoever reads no more than that
-/// reads nothing of what comes behind it.
+/// Returns the minimum number of bytes that a header beginning with `input` still lacks; 0 if it is complete. A caller
+/// that reads no more than this number reads no byte beyond the header.
 ///
 /// # Errors
-/// No header begins so.
+/// No header begins like `input`.
 pub fn missing_bytes(input: &[u8]) -> Result<usize, ProxyError> {
     let begins = |whole: &[u8]| input.iter().zip(whole).all(|(one, other)| one == other);
     if begins(&SIGNATURE) {
@@ -52,10 +54,11 @@ pub fn missing_bytes(input: &[u8]) -> Result<usize, ProxyError> {
     }
 }
 
-/// Reads a whole header: who is behind the proxy, or `None` where the proxy speaks for itself or does not know.
+/// Decodes a complete header: the address of the client, or `None` if the proxy connects on its own behalf or does not
+/// know the client.
 ///
 /// # Errors
-/// The header is wrong.
+/// The header is invalid.
 pub fn decode(header: &[u8]) -> Result<Option<SocketAddr>, ProxyError> {
     if missing_bytes(header)? != 0 {
         return Err(ProxyError("it is not whole"));
@@ -84,7 +87,7 @@ fn binary(rest: &[u8]) -> Result<Option<SocketAddr>, ProxyError> {
     };
     let short = ProxyError("too short for its addresses");
     match family {
-        // Unknown to the proxy.
+        // The proxy does not know the family.
         0x00 => Ok(None),
         0x11 => {
             let source: [u8; 4] = addresses
@@ -112,7 +115,7 @@ fn text(line: &[u8]) -> Result<Option<SocketAddr>, ProxyError> {
     let line = line.strip_suffix("\r\n").ok_or(wrong)?;
     let words: Vec<&str> = line.split(' ').collect();
     let (family, source, target, source_port, target_port) = match words.as_slice() {
-        // Whatever follows is to be ignored.
+        // The rest of the line is to be ignored.
         ["PROXY", "UNKNOWN", ..] => return Ok(None),
         ["PROXY", family, source, target, from, to] => (*family, *source, *target, *from, *to),
         _ => return Err(wrong),
@@ -146,7 +149,7 @@ mod tests {
         header
     }
 
-    /// Reads as a server does: never more than is missing, with the bytes of the connection behind the header.
+    /// Reads like a server: never more than the missing bytes, with bytes of the connection after the header.
     fn read(connection: &[u8]) -> Result<(Option<SocketAddr>, usize), ProxyError> {
         let mut length = 0;
         loop {

@@ -5,7 +5,7 @@ use crate::packet::PacketType;
 /// Declares the codes with their value, name and the packets they may appear in.
 macro_rules! reason_codes {
     ($($variant:ident = $value:literal, $name:literal, [$($packet:ident)+];)+) => {
-        /// Why a packet was accepted or refused; 0x80 and above are refusals.
+        /// The reason why a packet was accepted or refused; 0x80 and above are refusals.
         ///
         /// CONNACK and SUBACK of 3.1 and 3.1.1 use the same type: their return codes are translated when read and
         /// written.
@@ -27,7 +27,7 @@ macro_rules! reason_codes {
                 }
             }
 
-            /// Returns the name the specification gives it.
+            /// Returns its name in the specification.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -97,19 +97,19 @@ impl ReasonCode {
         self as u8
     }
 
-    /// Whether the code refuses something.
+    /// Returns whether the code is a refusal.
     #[inline]
     pub const fn is_error(self) -> bool {
         self.value() >= 0x80
     }
 
-    /// Whether MQTT 5 allows the code in this packet.
+    /// Returns whether MQTT 5 allows the code in this packet.
     #[inline]
     pub const fn is_valid_in(self, packet: PacketType) -> bool {
         self.packets() & (1 << packet as u8) != 0
     }
 
-    /// Returns the code with which SUBACK grants this quality of service.
+    /// Returns the code by which SUBACK grants this quality of service.
     pub const fn granted(qos: crate::QoS) -> Self {
         match qos {
             crate::QoS::AtMostOnce => Self::Success,
@@ -118,7 +118,7 @@ impl ReasonCode {
         }
     }
 
-    /// Returns the CONNACK return code of 3.1.1 (§3.2.2.3) that comes closest.
+    /// Returns the closest CONNACK return code of 3.1.1 (§3.2.2.3).
     pub const fn to_connect_return_code(self) -> u8 {
         match self {
             Self::Success => 0,
@@ -130,7 +130,7 @@ impl ReasonCode {
         }
     }
 
-    /// Returns the code that stands for a CONNACK return code of 3.1.1.
+    /// Returns the code that corresponds to a CONNACK return code of 3.1.1.
     pub const fn from_connect_return_code(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::Success),

@@ -2,33 +2,33 @@
 
 use thiserror::Error;
 
-/// Why a topic filter cannot be subscribed to.
+/// The reason why a topic filter is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 pub enum TopicFilterError {
-    /// The filter, or the filter behind the share name, is empty.
+    /// The filter, or the filter after the share name, is empty.
     #[error("topic filter is empty")]
     Empty,
     /// It exceeds 65,535 bytes.
     #[error("topic filter exceeds 65,535 bytes")]
     TooLong,
-    /// It holds U+0000.
+    /// It contains U+0000.
     #[error("topic filter holds U+0000")]
     Nul,
-    /// A wildcard does not fill its level, or `#` is not last.
+    /// A wildcard does not occupy its whole level, or `#` is not last.
     #[error("topic filter has a misplaced wildcard")]
     Wildcard,
-    /// The share name is empty or holds a wildcard.
+    /// The share name is empty or contains a wildcard.
     #[error("share name is empty or holds a wildcard")]
     ShareName,
 }
 
-/// Whether a message may be published under this name: not empty, no wildcards, no U+0000.
+/// Returns whether a message may be published under this name: not empty, no wildcards, no U+0000.
 #[inline]
 pub fn is_valid_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= usize::from(u16::MAX) && !has_forbidden(name.as_bytes())
 }
 
-/// Whether bytes of a topic name hold a wildcard or zero; without branches, so that it vectorises.
+/// Returns whether the bytes of a topic name contain a wildcard or zero; without branches, so that it vectorises.
 #[inline]
 pub(crate) fn has_forbidden(name: &[u8]) -> bool {
     name.iter().fold(false, |found, &byte| {
@@ -36,7 +36,7 @@ pub(crate) fn has_forbidden(name: &[u8]) -> bool {
     })
 }
 
-/// A valid topic filter, with the share name apart.
+/// A valid topic filter, with the share name split off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TopicFilter<'a> {
     /// The name in `$share/name/filter`.
@@ -72,12 +72,12 @@ impl<'a> TopicFilter<'a> {
         })
     }
 
-    /// Whether the filter holds a wildcard.
+    /// Returns whether the filter contains a wildcard.
     pub fn has_wildcard(&self) -> bool {
         has_forbidden(self.filter.as_bytes())
     }
 
-    /// Whether a message of this topic goes to the subscription.
+    /// Returns whether the subscription matches a topic.
     pub fn matches(&self, topic: &str) -> bool {
         matches(self.filter, topic)
     }
@@ -101,7 +101,7 @@ fn check_levels(filter: &str) -> Result<(), TopicFilterError> {
     Ok(())
 }
 
-/// Whether a valid filter without share name matches a topic name.
+/// Returns whether a valid filter without share name matches a topic name.
 ///
 /// A wildcard in the first level matches no topic that starts with `$` (§4.7.2), and `a/#` matches `a` too.
 pub fn matches(filter: &str, topic: &str) -> bool {

@@ -1,11 +1,11 @@
-//! The words every packet uses: protocol versions, quality of service, packet identifiers.
+//! Basic types of all packets: protocol versions, quality of service, packet identifiers.
 
 use std::num::NonZeroU16;
 
-/// A packet identifier; zero is not one (MQTT 5 §2.2.1).
+/// A packet identifier; never zero (MQTT 5 §2.2.1).
 pub type PacketId = NonZeroU16;
 
-/// A protocol version this crate speaks.
+/// A protocol version supported by this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MqttProtocolVersion {
     /// MQTT 3.1, protocol level 3, "MQIsdp".
@@ -17,14 +17,14 @@ pub enum MqttProtocolVersion {
 }
 
 impl MqttProtocolVersion {
-    /// Whether packets of this version carry properties and reason codes.
+    /// Returns whether packets of this version carry properties and reason codes.
     #[inline]
     pub const fn is_v5(self) -> bool {
         matches!(self, Self::V5)
     }
 }
 
-/// The protocol name a CONNECT opens with.
+/// The protocol name at the start of a CONNECT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProtocolName {
     /// "MQTT", used since 3.1.1.
@@ -34,7 +34,7 @@ pub enum ProtocolName {
 }
 
 impl ProtocolName {
-    /// Returns the name as it stands on the wire.
+    /// Returns the name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Mqtt => "MQTT",
@@ -51,9 +51,9 @@ impl ProtocolName {
     }
 }
 
-/// Protocol name and level exactly as a CONNECT carries them.
+/// Protocol name and level exactly as in a CONNECT.
 ///
-/// Levels nobody has defined are kept, so that the server decides whether to refuse them.
+/// Undefined levels are kept, so that the server decides whether to refuse them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectProtocol {
     /// The protocol name.
@@ -63,7 +63,7 @@ pub struct ConnectProtocol {
 }
 
 impl ConnectProtocol {
-    /// Returns what a CONNECT of `version` carries.
+    /// Returns the protocol name and level in a CONNECT of `version`.
     pub const fn of(version: MqttProtocolVersion) -> Self {
         match version {
             MqttProtocolVersion::V31 => Self {
@@ -81,7 +81,7 @@ impl ConnectProtocol {
         }
     }
 
-    /// Returns the version the packets of this connection are read as: undefined levels as 3.1.1.
+    /// Returns the version in which packets of this connection are decoded: 3.1.1 for undefined levels.
     pub const fn version(self) -> MqttProtocolVersion {
         match self.level & 0x7F {
             3 => MqttProtocolVersion::V31,
@@ -90,7 +90,7 @@ impl ConnectProtocol {
         }
     }
 
-    /// Whether name and level are a pair that one of the specifications defines.
+    /// Returns whether one of the specifications defines this pair of name and level.
     pub fn is_defined(self) -> bool {
         self == Self::of(self.version())
     }

@@ -3,13 +3,13 @@
 use crate::error::{MqttDecodeError, MqttEncodeError};
 use crate::version::PacketId;
 
-/// The largest packet the format can express: a fixed header of five bytes and the largest remaining length.
+/// The largest packet that the format can express: a fixed header of five bytes and the largest remaining length.
 pub const MAX_PACKET_SIZE: u32 = MAX_VARINT + 5;
 
 /// The largest value of a variable byte integer.
 pub(crate) const MAX_VARINT: u32 = 268_435_455;
 
-/// A cursor over a packet body; every read checks what is left.
+/// A cursor over a packet body; every read checks the remaining length.
 #[derive(Clone, Copy)]
 pub(crate) struct PacketReader<'a> {
     rest: &'a [u8],
@@ -66,7 +66,7 @@ impl<'a> PacketReader<'a> {
         self.take(usize::from(len))
     }
 
-    /// Reads a UTF-8 string; U+0000 may not be in it (MQTT 5 §1.5.4).
+    /// Reads a UTF-8 string, which must not contain U+0000 (MQTT 5 §1.5.4).
     #[inline]
     pub(crate) fn string(&mut self) -> Result<&'a str, MqttDecodeError> {
         let bytes = self.binary()?;
@@ -93,7 +93,7 @@ impl<'a> PacketReader<'a> {
         PacketId::new(self.u16()?).ok_or(MqttDecodeError::malformed("packet identifier is zero"))
     }
 
-    /// Ends a body: bytes left over make it malformed.
+    /// Checks the end of a body: remaining bytes make it malformed.
     #[inline]
     pub(crate) const fn end(&self) -> Result<(), MqttDecodeError> {
         if self.rest.is_empty() {
@@ -113,7 +113,7 @@ pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, MqttDecodeError> {
     std::str::from_utf8(bytes).map_err(|_| MqttDecodeError::malformed("string is not UTF-8"))
 }
 
-/// Reads a variable byte integer and the bytes it took; `None` when it goes on past the end of the input.
+/// Reads a variable byte integer and returns it with its length; `None` if it continues past the end of the input.
 #[inline]
 pub(crate) fn varint(bytes: &[u8]) -> Result<Option<(u32, usize)>, MqttDecodeError> {
     let mut value = 0;
@@ -150,7 +150,7 @@ pub(crate) fn put_varint(mut value: usize, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Writes the fixed header and makes room for the body.
+/// Writes the fixed header and reserves room for the body.
 #[inline]
 pub(crate) fn put_header(first: u8, body_len: usize, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
     if body_len > MAX_VARINT as usize {
@@ -169,7 +169,7 @@ pub(crate) fn put_u16(value: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&value.to_be_bytes());
 }
 
-/// Writes binary data or a string; [`check_len`] has passed.
+/// Writes binary data or a string that has passed [`check_len`].
 #[inline]
 pub(crate) fn put_binary(bytes: &[u8], out: &mut Vec<u8>) {
     put_u16(bytes.len() as u16, out);

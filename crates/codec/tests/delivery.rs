@@ -1,4 +1,4 @@
-//! QoS 1 and 2 between a client and a server whose connection breaks at random, against a tiny model.
+//! QoS 1 and 2 between a client and a server with random connection losses, compared with a small model.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use proptest::prelude::*;
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Publish(QoS),
-    /// So many bytes reach the server.
+    /// This many bytes reach the server.
     Up(usize),
-    /// So many bytes reach the client.
+    /// This many bytes reach the client.
     Down(usize),
     Break,
 }
@@ -24,7 +24,7 @@ struct World {
     kept: Option<SessionState<()>>,
     up: Vec<u8>,
     down: Vec<u8>,
-    /// How far the receiving end has got.
+    /// Progress of the receiving side.
     up_seen: usize,
     down_seen: usize,
     sent: Vec<QoS>,
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// Lets everything arrive.
+    /// Delivers everything.
     fn settle(&mut self) {
         while !(self.up.is_empty() && self.down.is_empty()) {
             self.deliver_up(usize::MAX / 2);

@@ -1,4 +1,4 @@
-//! Decoding inverts encoding, however the bytes arrive, and no bytes make it panic.
+//! Decoding inverts encoding, however the bytes are split, and no input causes a panic.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn encode(seed: &Seed, out: &mut Vec<u8>) {
         .expect("can be written");
 }
 
-/// Decodes everything there is; whatever decodes must survive being written and read again.
+/// Decodes all bytes; every decoded packet must survive encoding and decoding.
 fn exercise(mut input: &[u8], version: MqttProtocolVersion) {
     while let Ok(Some((packet, used))) = decode_frame(input, MAX, version) {
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Client and server sessions against each other, over bytes.
+//! Client and server sessions connected by bytes.
 
 use fieldline_codec::session::*;
 use fieldline_codec::*;
@@ -10,7 +10,7 @@ fn id(value: u16) -> PacketId {
     PacketId::new(value).expect("not zero")
 }
 
-/// Decodes `bytes` as packets from the client and returns what the last one asks of the application.
+/// Decodes `bytes` as packets from the client and returns the result of `on_event` for the last one.
 fn serve<R>(
     server: &mut Server,
     bytes: &[u8],

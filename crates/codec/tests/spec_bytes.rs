@@ -1,4 +1,4 @@
-//! Packets as the specifications spell them, and bytes the specifications forbid.
+//! Packets as spelled out in the specifications, and bytes that the specifications forbid.
 
 use fieldline_codec::*;
 
@@ -55,7 +55,7 @@ fn connect_of_3_1_goes_by_its_old_name() {
         MqttProtocolVersion::V311,
         &Packet::Connect(ConnectPacket::new(MqttProtocolVersion::V31, "dev")),
     );
-    // 3.1 §3.1: flags promise a user name and a password, the packet ends before them.
+    // 3.1 §3.1: the flags announce a user name and a password, but the packet ends before them.
     let short = b"\x10\x11\x00\x06MQIsdp\x03\xC2\x00\x3C\x00\x03dev";
     assert_eq!(
         decode(short, MqttProtocolVersion::V311),

@@ -1,4 +1,4 @@
-//! Topic names and filters, by the examples of MQTT 5 §4.7 and §4.8.
+//! Topic names and filters, with the examples of MQTT 5 §4.7 and §4.8.
 
 use fieldline_codec::topic::{TopicFilter, TopicFilterError, is_valid_name, matches};
 

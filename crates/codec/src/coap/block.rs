@@ -6,7 +6,7 @@ use super::option::read_uint;
 pub const MAX_BLOCK_EXPONENT: u8 = 6;
 const MAX_NUMBER: u32 = (1 << 20) - 1;
 
-/// Which block of a body, of which size, and whether others follow.
+/// A block of a body: its number and size, and whether more blocks follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoapBlock {
     number: u32,
@@ -15,7 +15,7 @@ pub struct CoapBlock {
 }
 
 impl CoapBlock {
-    /// A block of 2^(exponent + 4) bytes; `None` beyond what the option can say.
+    /// Creates a block of 2^(exponent + 4) bytes; `None` if the option cannot express it.
     pub const fn new(number: u32, more: bool, exponent: u8) -> Option<Self> {
         if number > MAX_NUMBER || exponent > MAX_BLOCK_EXPONENT {
             return None;
@@ -27,7 +27,7 @@ impl CoapBlock {
         })
     }
 
-    /// Reads the value of an option; `None` where it is too long or names the reserved size.
+    /// Decodes the value of an option; `None` if it is too long or uses the reserved size.
     pub fn decode(value: &[u8]) -> Option<Self> {
         if value.len() > 3 {
             return None;
@@ -36,17 +36,17 @@ impl CoapBlock {
         Self::new(bits >> 4, bits & 8 != 0, (bits & 7) as u8)
     }
 
-    /// The value of the option.
+    /// Encodes the value of the option.
     pub const fn encode(self) -> u32 {
         self.number << 4 | (self.more as u32) << 3 | self.exponent as u32
     }
 
-    /// Its place among blocks of its size.
+    /// Its index among blocks of its size.
     pub const fn number(self) -> u32 {
         self.number
     }
 
-    /// Whether others follow.
+    /// Whether more blocks follow.
     pub const fn more(self) -> bool {
         self.more
     }
@@ -61,7 +61,7 @@ impl CoapBlock {
         1 << (self.exponent + 4)
     }
 
-    /// Where it begins in the body, bytes.
+    /// Its position in the body, bytes.
     pub const fn offset(self) -> usize {
         self.number as usize * self.size()
     }

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// What a message asks for or how it went: a class of three bits and a detail of five (RFC 7252 §3).
+/// The code of a request or response: a class of three bits and a detail of five (RFC 7252 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CoapCode(pub u8);
 
 impl CoapCode {
-    /// No request and no response: an acknowledgement, a reset or a ping.
+    /// Neither request nor response: an acknowledgement, a reset or a ping.
     pub const EMPTY: Self = Self::of(0, 0);
     /// Reads a resource.
     pub const GET: Self = Self::of(0, 1);
-    /// Hands something to a resource.
+    /// Sends data to a resource.
     pub const POST: Self = Self::of(0, 2);
     /// 2.01.
     pub const CREATED: Self = Self::of(2, 1);
@@ -21,19 +21,19 @@ impl CoapCode {
     pub const VALID: Self = Self::of(2, 3);
     /// 2.05.
     pub const CONTENT: Self = Self::of(2, 5);
-    /// 2.31: the next block is awaited.
+    /// 2.31: the next block is expected.
     pub const CONTINUE: Self = Self::of(2, 31);
     /// 4.00.
     pub const BAD_REQUEST: Self = Self::of(4, 0);
     /// 4.01.
     pub const UNAUTHORIZED: Self = Self::of(4, 1);
-    /// 4.02: an option that has to be understood is not.
+    /// 4.02: a critical option is not understood.
     pub const BAD_OPTION: Self = Self::of(4, 2);
     /// 4.04.
     pub const NOT_FOUND: Self = Self::of(4, 4);
     /// 4.05.
     pub const METHOD_NOT_ALLOWED: Self = Self::of(4, 5);
-    /// 4.08: blocks before this one are missing.
+    /// 4.08: earlier blocks are missing.
     pub const REQUEST_ENTITY_INCOMPLETE: Self = Self::of(4, 8);
     /// 4.13.
     pub const REQUEST_ENTITY_TOO_LARGE: Self = Self::of(4, 13);
@@ -53,12 +53,12 @@ impl CoapCode {
         self.0 >> 5
     }
 
-    /// Whether it asks for something.
+    /// Returns whether it is the code of a request.
     pub const fn is_request(self) -> bool {
         self.class() == 0 && self.0 != 0
     }
 
-    /// Whether it says that something went wrong.
+    /// Returns whether it is the code of an error.
     pub const fn is_error(self) -> bool {
         self.class() >= 4
     }

@@ -1,10 +1,10 @@
-//! From a message to a datagram.
+//! Encodes messages to datagrams.
 
 use super::code::CoapCode;
 use super::message::{CoapMessageType, CoapToken, HEADER, PAYLOAD_MARKER};
 use super::option::CoapOptionNumber;
 
-/// Writes one message.
+/// Encoder of one message.
 #[derive(Debug)]
 pub struct CoapEncoder {
     out: Vec<u8>,
@@ -28,13 +28,13 @@ impl CoapEncoder {
         Self { out, number: 0 }
     }
 
-    /// A message without anything in it: an acknowledgement, a reset or a ping.
+    /// Encodes an empty message: an acknowledgement, a reset or a ping.
     pub fn empty(kind: CoapMessageType, id: u16) -> Vec<u8> {
         Self::new(kind, CoapCode::EMPTY, id, CoapToken::default()).finish(&[])
     }
 
-    /// Adds an option. They come in ascending order of their numbers, and their values have at most 65,804 bytes; what does
-    /// not keep to that is left out.
+    /// Adds an option. Options must come in ascending order of their numbers, with values of at most 65,804 bytes; an
+    /// option that violates this is omitted.
     pub fn option(&mut self, number: CoapOptionNumber, value: &[u8]) {
         let (Some(delta), Ok(length)) = (number.0.checked_sub(self.number), u32::try_from(value.len()))
         else {
@@ -54,14 +54,14 @@ impl CoapEncoder {
         self.number = number.0;
     }
 
-    /// Adds an option whose value is a number.
+    /// Adds an option with a numeric value.
     pub fn option_uint(&mut self, number: CoapOptionNumber, value: u32) {
         let bytes = value.to_be_bytes();
         let zeros = value.leading_zeros() as usize / 8;
         self.option(number, bytes.get(zeros..).unwrap_or_default());
     }
 
-    /// Ends the message with its payload.
+    /// Completes the message with its payload.
     pub fn finish(mut self, payload: &[u8]) -> Vec<u8> {
         if !payload.is_empty() {
             self.out.reserve_exact(payload.len() + 1);
@@ -72,7 +72,8 @@ impl CoapEncoder {
     }
 }
 
-/// The four bits that begin a number, and the bytes that follow, of which the last so many count.
+/// Returns the four bits that begin a number, and the extension bytes, of which only the last ones count, as many as
+/// the third value says.
 fn extended(number: u32) -> (u8, [u8; 2], usize) {
     match number {
         0..=12 => (number as u8, [0; 2], 0),

@@ -1,13 +1,13 @@
-//! From a datagram to a message.
+//! Decodes datagrams to messages.
 
 use std::fmt;
 
 use super::code::CoapCode;
 use super::option::{self, CoapOptions};
 
-/// Bytes before the token.
+/// Size of the header before the token.
 pub(super) const HEADER: usize = 4;
-/// What stands between options and payload.
+/// Separates options and payload.
 pub(super) const PAYLOAD_MARKER: u8 = 0xFF;
 const VERSION: u8 = 1;
 const MAX_TOKEN: usize = 8;
@@ -15,13 +15,13 @@ const MAX_TOKEN: usize = 8;
 /// How a message is delivered (RFC 7252 §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CoapMessageType {
-    /// Sent again until it is acknowledged or reset.
+    /// Retransmitted until it is acknowledged or reset.
     Confirmable,
     /// Sent once.
     NonConfirmable,
-    /// A confirmable message has arrived.
+    /// Acknowledges a confirmable message.
     Acknowledgement,
-    /// A message has arrived and means nothing to the receiver.
+    /// Rejects a message that means nothing to the receiver.
     Reset,
 }
 
@@ -36,7 +36,7 @@ impl CoapMessageType {
     }
 }
 
-/// What ties a response to its request: up to eight bytes that the client chooses.
+/// Matches a response to its request: up to eight bytes chosen by the client.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct CoapToken {
     length: u8,
@@ -44,7 +44,7 @@ pub struct CoapToken {
 }
 
 impl CoapToken {
-    /// A token of these bytes; `None` for more than eight.
+    /// Creates a token of these bytes; `None` for more than eight.
     pub fn new(token: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX_TOKEN];
         bytes.get_mut(..token.len())?.copy_from_slice(token);
@@ -70,49 +70,49 @@ impl fmt::Debug for CoapToken {
     }
 }
 
-/// The first four bytes of a message, which say how to answer even one that is broken further on.
+/// The first four bytes of a message; they suffice to answer even one with a malformed remainder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoapHeader {
     /// How it is delivered.
     pub kind: CoapMessageType,
-    /// What it asks or says.
+    /// The request method or response code.
     pub code: CoapCode,
-    /// Its number, for acknowledgements and against duplicates.
+    /// Its message id, for acknowledgements and detection of duplicates.
     pub id: u16,
 }
 
-/// Why a datagram is no message.
+/// The reason why a datagram is not a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CoapDecodeError {
-    /// It is too short, or of another version: RFC 7252 §3 wants it ignored.
+    /// It is too short, or of another version: RFC 7252 §3 requires it to be ignored.
     #[error("no message of CoAP version 1")]
     NotCoap,
-    /// It starts like a message and does not go on like one: a confirmable one is answered with a reset.
+    /// The header is valid, but the rest is not: a confirmable message is answered with a reset.
     #[error("{1}")]
     Malformed(CoapHeader, &'static str),
 }
 
-/// A message whose parts lie in the datagram.
+/// A message that borrows its parts from the datagram.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CoapMessage<'a> {
     /// How it is delivered.
     pub kind: CoapMessageType,
-    /// What it asks or says.
+    /// The request method or response code.
     pub code: CoapCode,
-    /// Its number.
+    /// Its message id.
     pub id: u16,
-    /// Which request it belongs to.
+    /// The token that identifies the request.
     pub token: CoapToken,
-    /// What it carries.
+    /// The payload.
     pub payload: &'a [u8],
     options: &'a [u8],
 }
 
 impl<'a> CoapMessage<'a> {
-    /// Reads a datagram.
+    /// Decodes a datagram.
     ///
     /// # Errors
-    /// It does not follow RFC 7252 §3.
+    /// It violates RFC 7252 §3.
     pub fn decode(datagram: &'a [u8]) -> Result<Self, CoapDecodeError> {
         let ([first, code, id @ ..], rest) = datagram
             .split_first_chunk::<HEADER>()
@@ -153,7 +153,7 @@ impl<'a> CoapMessage<'a> {
         })
     }
 
-    /// Its options, in ascending order of their numbers.
+    /// Returns its options, in ascending order of their numbers.
     pub const fn options(&self) -> CoapOptions<'a> {
         CoapOptions::new(self.options)
     }
@@ -161,7 +161,7 @@ impl<'a> CoapMessage<'a> {
 
 impl fmt::Debug for CoapMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Options and payload hold access tokens and what devices measure.
+        // Options and payload may contain access tokens and measurements.
         write!(
             f,
             "Message({:?} {} id {} {:?}, {} bytes)",

@@ -1,8 +1,8 @@
 //! CoAP (RFC 7252, 7641, 7959) without I/O: datagrams to messages and back, and the values of options.
 //!
-//! Decoding borrows from the datagram and allocates nothing. What a [`CoapMessage`] holds follows the format: its options have
-//! been walked through once, so that iterating over them cannot fail. What options mean is for the caller to judge, whom
-//! [`CoapOptionNumber`] tells which ones have to be understood.
+//! Decoding borrows from the datagram and allocates nothing. A decoded [`CoapMessage`] is valid: its options have been
+//! checked once, so iterating over them cannot fail. The caller interprets the options; [`CoapOptionNumber`] tells
+//! which ones it must understand.
 //!
 //! ```
 //! use fieldline_codec::coap::{CoapCode, CoapEncoder, CoapMessageType, CoapMessage, CoapOptionNumber};

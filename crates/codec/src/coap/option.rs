@@ -1,8 +1,8 @@
-//! Options: their numbers, and reading them off a message.
+//! Options: their numbers, and decoding.
 
 use super::message::PAYLOAD_MARKER;
 
-/// Options of one message; more are no message of a device.
+/// Most options of one message; no device sends more.
 const MAX_OPTIONS: usize = 64;
 
 /// Number of an option.
@@ -10,23 +10,23 @@ const MAX_OPTIONS: usize = 64;
 pub struct CoapOptionNumber(pub u16);
 
 impl CoapOptionNumber {
-    /// The host that is asked.
+    /// The host of the request.
     pub const URI_HOST: Self = Self(3);
-    /// Which state of a resource a response shows.
+    /// The version of the resource in a response.
     pub const ETAG: Self = Self(4);
     /// Begins, ends or numbers an observation (RFC 7641).
     pub const OBSERVE: Self = Self(6);
-    /// The port that is asked.
+    /// The port of the request.
     pub const URI_PORT: Self = Self(7);
     /// A segment of the path.
     pub const URI_PATH: Self = Self(11);
-    /// What the payload is.
+    /// The format of the payload.
     pub const CONTENT_FORMAT: Self = Self(12);
     /// How long a response may be used, seconds.
     pub const MAX_AGE: Self = Self(14);
-    /// An argument.
+    /// An argument of the request.
     pub const URI_QUERY: Self = Self(15);
-    /// What the client would like the payload to be.
+    /// The payload format that the client accepts.
     pub const ACCEPT: Self = Self(17);
     /// A block of the response (RFC 7959).
     pub const BLOCK2: Self = Self(23);
@@ -34,14 +34,14 @@ impl CoapOptionNumber {
     pub const BLOCK1: Self = Self(27);
     /// Size of the whole response, bytes.
     pub const SIZE2: Self = Self(28);
-    /// The resource of another server.
+    /// A resource on another server.
     pub const PROXY_URI: Self = Self(35);
     /// The scheme of another server's resource.
     pub const PROXY_SCHEME: Self = Self(39);
     /// Size of the whole request, bytes.
     pub const SIZE1: Self = Self(60);
 
-    /// Whether a receiver that does not know it must not do what is asked (RFC 7252 §5.4.1).
+    /// Returns whether a receiver that does not know the option must reject the message (RFC 7252 §5.4.1).
     pub const fn is_critical(self) -> bool {
         self.0 & 1 == 1
     }
@@ -71,10 +71,10 @@ impl<'a> Iterator for CoapOptions<'a> {
     }
 }
 
-/// One option: how far its number lies behind the one before, its value, and what follows.
+/// One option: the difference of its number to the previous one, its value, and the remaining bytes.
 type RawCoapOption<'a> = (u16, &'a [u8], &'a [u8]);
 
-/// Walks through all options; returns how many bytes they take.
+/// Checks all options; returns their size in bytes.
 pub(super) fn check(bytes: &[u8]) -> Result<usize, &'static str> {
     let (mut rest, mut number, mut count) = (bytes, 0_u16, 0);
     while let Some((delta, _, behind)) = read(rest)? {
@@ -119,7 +119,7 @@ fn read(bytes: &[u8]) -> Result<Option<RawCoapOption<'_>>, &'static str> {
     Ok(Some((delta, value, rest)))
 }
 
-/// A number as options write it: without leading zeros, no bytes for zero. `None` for more than 32 bits.
+/// Decodes the number in an option's value: without leading zeros, no bytes for zero. `None` for more than 32 bits.
 pub fn read_uint(value: &[u8]) -> Option<u32> {
     if value.len() > 4 {
         return None;

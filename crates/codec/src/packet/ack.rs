@@ -1,4 +1,4 @@
-//! PUBACK, PUBREC, PUBREL and PUBCOMP (MQTT 5 §3.4 to §3.7), which share their form.
+//! PUBACK, PUBREC, PUBREL and PUBCOMP (MQTT 5 §3.4 to §3.7), which share one format.
 
 use crate::error::{MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
@@ -10,9 +10,9 @@ use crate::wire::{PacketReader, put_header, put_u16};
 /// The body of PUBACK, PUBREC, PUBREL or PUBCOMP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckPacket<'a> {
-    /// The identifier of the PUBLISH this is about.
+    /// The identifier of the acknowledged PUBLISH.
     pub packet_id: PacketId,
-    /// How it went; always success before MQTT 5.
+    /// The outcome; always success before MQTT 5.
     pub code: ReasonCode,
     /// The properties of MQTT 5.
     pub properties: MqttProperties<'a>,
@@ -60,7 +60,7 @@ impl<'a> AckPacket<'a> {
         })
     }
 
-    /// Appends the packet, which has to be one of the four; before MQTT 5 without code and properties.
+    /// Appends the packet, whose type must be one of the four; before MQTT 5 without code and properties.
     #[inline]
     pub fn encode(
         &self,
@@ -101,7 +101,7 @@ impl<'a> AckPacket<'a> {
     }
 }
 
-/// Appends the PUBACK of success, which is the same four bytes in all versions.
+/// Appends a PUBACK with success, the same four bytes in all versions.
 #[inline]
 pub fn encode_puback(packet_id: PacketId, out: &mut Vec<u8>) {
     let [high, low] = packet_id.get().to_be_bytes();

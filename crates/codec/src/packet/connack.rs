@@ -8,10 +8,10 @@ use crate::reason::ReasonCode;
 use crate::version::MqttProtocolVersion;
 use crate::wire::{PacketReader, put_header};
 
-/// The server answers CONNECT.
+/// The server's answer to CONNECT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConnackPacket<'a> {
-    /// Whether the server goes on with a stored session; 3.1 cannot say so, and a refusal never does.
+    /// Whether the server resumes a stored session; 3.1 cannot express it, and a refusal never sets it.
     pub session_present: bool,
     /// Whether the connection is accepted; translated to a return code before MQTT 5.
     pub code: ReasonCode,

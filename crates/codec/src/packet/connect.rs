@@ -30,10 +30,10 @@ pub struct LastWill<'a> {
     pub properties: MqttProperties<'a>,
 }
 
-/// A client asks for a connection.
+/// A client's request for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectPacket<'a> {
-    /// The protocol as the client named it; the server decides about undefined levels.
+    /// The protocol as named by the client; the server decides about undefined levels.
     pub protocol: ConnectProtocol,
     /// Clean session, called clean start in MQTT 5.
     pub clean_start: bool,
@@ -82,7 +82,7 @@ impl<'a> ConnectPacket<'a> {
         };
         Self::decode_fields(protocol, reader).map_err(|error| match protocol.level & 0x7F {
             3..=5 => error,
-            // The fields of a protocol nobody has defined need not be those of 3.1.1.
+            // The fields of an undefined protocol need not be those of 3.1.1.
             _ => UNSUPPORTED,
         })
     }
@@ -104,7 +104,7 @@ impl<'a> ConnectPacket<'a> {
         } else {
             Some(decode_will(&mut reader, flags, version)?)
         };
-        // 3.1 §3.1: the remaining length decides over the flags of user name and password.
+        // 3.1 §3.1: the remaining length takes precedence over the flags of user name and password.
         let present = |flag: u8, rest: &PacketReader<'_>| {
             flags & flag != 0 && !(version == MqttProtocolVersion::V31 && rest.is_empty())
         };
@@ -153,7 +153,7 @@ impl<'a> ConnectPacket<'a> {
             + password
     }
 
-    /// Appends the packet to `out`, in the version it names.
+    /// Appends the packet to `out`, in its own version.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         self.check()?;
         let version = self.version();
@@ -228,7 +228,7 @@ const UNSUPPORTED: MqttDecodeError = MqttDecodeError::new(
     "CONNECT of an unknown protocol",
 );
 
-/// Checks the connect flags against each other; 3.1 leaves open what it does not use.
+/// Checks the consistency of the connect flags; 3.1 does not define the unused ones.
 fn checked_flags(flags: u8, version: MqttProtocolVersion) -> Result<u8, MqttDecodeError> {
     let relaxed = version == MqttProtocolVersion::V31;
     if flags & RESERVED != 0 && !relaxed {

@@ -1,4 +1,4 @@
-//! DISCONNECT and AUTH (MQTT 5 §3.14, §3.15), which share their form.
+//! DISCONNECT and AUTH (MQTT 5 §3.14, §3.15), which share one format.
 
 use crate::error::{MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
@@ -7,10 +7,10 @@ use crate::reason::ReasonCode;
 use crate::version::MqttProtocolVersion;
 use crate::wire::{PacketReader, put_header};
 
-/// Either side ends the connection; before MQTT 5 only the client, without a reason.
+/// The end of the connection, sent by either side; before MQTT 5 only by the client, without a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DisconnectPacket<'a> {
-    /// Why the connection ends.
+    /// The reason for the end.
     pub code: ReasonCode,
     /// The properties of MQTT 5.
     pub properties: MqttProperties<'a>,
@@ -44,12 +44,12 @@ impl<'a> DisconnectPacket<'a> {
     }
 }
 
-/// Either side goes on with enhanced authentication; only in MQTT 5.
+/// A step of enhanced authentication, sent by either side; only in MQTT 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AuthPacket<'a> {
     /// Success, continue authentication or re-authenticate.
     pub code: ReasonCode,
-    /// The properties, among them the method unless all of the packet is left out.
+    /// The properties, including the method unless the whole body is omitted.
     pub properties: MqttProperties<'a>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> AuthPacket<'a> {
         }
     }
 
-    /// §3.15.2.2.2 requires the method, and §3.15.2.1 allows success to leave everything out.
+    /// §3.15.2.2.2 requires the method, and §3.15.2.1 allows success to omit everything.
     fn lacks_method(&self) -> bool {
         let left_out = self.code == ReasonCode::Success && self.properties.is_empty();
         !left_out && !self.properties.has_authentication_method()
@@ -83,7 +83,7 @@ impl<'a> AuthPacket<'a> {
     }
 }
 
-/// Reads a reason code and properties, either of which may be left out from the end.
+/// Decodes a reason code and properties, of which the properties or both may be omitted.
 fn decode_reason(
     body: &[u8],
     packet_type: PacketType,

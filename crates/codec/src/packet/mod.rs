@@ -1,7 +1,7 @@
 //! The packets of all versions, decoded from and encoded to their bytes.
 //!
-//! One type serves all versions: what a version lacks is empty when decoded and left out when encoded. Every packet
-//! can be encoded by itself; [`Packet`] is for those who don't know which one it is.
+//! One type serves all versions: fields that a version lacks are empty when decoded and omitted when encoded. Every
+//! packet type can encode itself; [`Packet`] is for callers that don't know the type in advance.
 
 mod ack;
 mod connack;
@@ -55,13 +55,13 @@ pub enum PacketType {
     Unsubscribe = 10,
     /// Server answers UNSUBSCRIBE.
     Unsuback = 11,
-    /// Client shows it is alive.
+    /// Client shows that it is alive.
     Pingreq = 12,
     /// Server answers PINGREQ.
     Pingresp = 13,
     /// Either side ends the connection.
     Disconnect = 14,
-    /// Either side goes on with enhanced authentication.
+    /// Either side continues enhanced authentication.
     Auth = 15,
 }
 
@@ -125,18 +125,18 @@ pub enum Packet<'a> {
     Unsubscribe(UnsubscribePacket<'a>),
     /// Server answers UNSUBSCRIBE.
     Unsuback(UnsubackPacket<'a>),
-    /// Client shows it is alive.
+    /// Client shows that it is alive.
     Pingreq,
     /// Server answers PINGREQ.
     Pingresp,
     /// Either side ends the connection.
     Disconnect(DisconnectPacket<'a>),
-    /// Either side goes on with enhanced authentication.
+    /// Either side continues enhanced authentication.
     Auth(AuthPacket<'a>),
 }
 
 impl<'a> Packet<'a> {
-    /// Returns which packet it is.
+    /// Returns the type of the packet.
     pub const fn packet_type(&self) -> PacketType {
         match self {
             Self::Connect(_) => PacketType::Connect,
@@ -157,7 +157,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Decodes the body behind a fixed header that has been checked.
+    /// Decodes the body after a checked fixed header.
     #[inline]
     pub(crate) fn decode(
         packet_type: PacketType,
@@ -186,7 +186,7 @@ impl<'a> Packet<'a> {
 
     /// Appends the packet to `out`, or nothing if it cannot be expressed.
     ///
-    /// CONNECT is written in the version it names itself. Properties are left out before MQTT 5.
+    /// CONNECT is encoded in its own version. Properties are omitted before MQTT 5.
     pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         match self {
             Self::Connect(packet) => packet.encode(out),

@@ -9,19 +9,19 @@ use crate::wire::{PacketReader, check_len, put_binary, put_header, put_u16, put_
 
 const DUP: u8 = 0x08;
 const RETAIN: u8 = 0x01;
-/// The bytes of a topic alias property.
+/// Size of a topic alias property in bytes.
 const ALIAS_LEN: usize = 3;
 
-/// A message on its way.
+/// A published message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PublishPacket<'a> {
-    /// Whether it may have been sent before.
+    /// Whether it may be a retransmission.
     pub dup: bool,
     /// The quality of service.
     pub qos: QoS,
-    /// Whether the server keeps it for later subscribers, or has kept it.
+    /// Whether the server retains it for later subscribers, or has retained it.
     pub retain: bool,
-    /// The topic name; empty if a topic alias stands for it.
+    /// The topic name; empty if a topic alias replaces it.
     pub topic: &'a str,
     /// The packet identifier, present exactly for QoS 1 and 2.
     pub packet_id: Option<PacketId>,
@@ -121,7 +121,7 @@ const fn no_topic(version: MqttProtocolVersion) -> MqttDecodeError {
     }
 }
 
-/// What a session decides about a message it sends.
+/// The fields of an outgoing message that the session determines.
 pub(crate) struct PublishTarget<'a> {
     pub(crate) topic: &'a str,
     pub(crate) alias: Option<u16>,
@@ -129,7 +129,7 @@ pub(crate) struct PublishTarget<'a> {
     pub(crate) dup: bool,
 }
 
-/// A message together with what replaces some of its fields.
+/// A message with replacements for some of its fields.
 pub(crate) struct PublishParts<'a> {
     pub(crate) publish: &'a PublishPacket<'a>,
     pub(crate) target: PublishTarget<'a>,
@@ -180,7 +180,7 @@ impl PublishParts<'_> {
         check_len(target.topic.as_bytes())
     }
 
-    /// Appends everything but the payload.
+    /// Appends everything except the payload.
     #[inline]
     pub(crate) fn encode(
         &self,
@@ -213,7 +213,7 @@ impl PublishParts<'_> {
     }
 }
 
-/// Returns the bytes of a packet with this body.
+/// Returns the length of a packet with a body of this length.
 pub(crate) const fn frame_len(body_len: usize) -> usize {
     1 + varint_len(body_len) + body_len
 }

@@ -10,7 +10,7 @@ use crate::reason::ReasonCode;
 use crate::version::{MqttProtocolVersion, PacketId};
 use crate::wire::{PacketReader, put_header, put_u16};
 
-/// The codes of SUBACK or UNSUBACK, one for each filter in its order.
+/// The codes of SUBACK or UNSUBACK, one per filter, in order.
 #[derive(Clone, Copy)]
 pub struct ReasonCodes<'a>(ReasonCodesRepr<'a>);
 
@@ -105,14 +105,14 @@ impl fmt::Debug for ReasonCodes<'_> {
     }
 }
 
-/// The server answers SUBSCRIBE.
+/// The server's answer to SUBSCRIBE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubackPacket<'a> {
     /// The identifier of the SUBSCRIBE.
     pub packet_id: PacketId,
     /// The properties of MQTT 5.
     pub properties: MqttProperties<'a>,
-    /// One code for each filter; before MQTT 5 all refusals are written as 0x80.
+    /// One code per filter; before MQTT 5 all refusals are written as 0x80.
     pub codes: ReasonCodes<'a>,
 }
 
@@ -162,14 +162,14 @@ impl<'a> SubackPacket<'a> {
     }
 }
 
-/// The server answers UNSUBSCRIBE.
+/// The server's answer to UNSUBSCRIBE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnsubackPacket<'a> {
     /// The identifier of the UNSUBSCRIBE.
     pub packet_id: PacketId,
     /// The properties of MQTT 5.
     pub properties: MqttProperties<'a>,
-    /// One code for each filter; left out before MQTT 5.
+    /// One code per filter; omitted before MQTT 5.
     pub codes: ReasonCodes<'a>,
 }
 

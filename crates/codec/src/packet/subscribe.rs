@@ -13,29 +13,29 @@ use crate::wire::{PacketReader, check_string, put_binary, put_header, put_u16};
 const NO_LOCAL: u8 = 0x04;
 const RETAIN_AS_PUBLISHED: u8 = 0x08;
 
-/// Which retained messages a new subscription gets.
+/// The retained messages that a new subscription receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum RetainHandling {
-    /// All that match.
+    /// All matching messages.
     #[default]
     Send = 0,
-    /// All that match, unless the subscription existed.
+    /// All matching messages, unless the subscription already existed.
     SendIfNew = 1,
     /// None.
     DoNotSend = 2,
 }
 
-/// The options of one subscription; before MQTT 5 all but the quality of service are at their default.
+/// The options of one subscription; before MQTT 5 all except the quality of service have their defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SubscriptionOptions {
     /// The highest quality of service the client wants to receive.
     pub qos: QoS,
-    /// Whether the client's own messages stay away from it.
+    /// Whether the subscription excludes the client's own messages.
     pub no_local: bool,
-    /// Whether messages keep the retain flag they were published with.
+    /// Whether messages keep the retain flag with which they were published.
     pub retain_as_published: bool,
-    /// Which retained messages it gets.
+    /// The retained messages that the subscription receives.
     pub retain_handling: RetainHandling,
 }
 
@@ -87,12 +87,12 @@ pub struct SubscribeEntry<'a> {
     ///
     /// Its wildcards are not validated, so that the server can refuse this entry alone; see [`Self::parse`].
     pub filter: &'a str,
-    /// What the client wants of it.
+    /// The options of the subscription.
     pub options: SubscriptionOptions,
 }
 
 impl<'a> SubscribeEntry<'a> {
-    /// Splits off the share name and validates the wildcards; refuse the entry with 0x8F if that fails.
+    /// Splits off the share name and validates the wildcards; refuse the entry with 0x8F if this fails.
     pub fn parse(&self) -> Result<TopicFilter<'a>, TopicFilterError> {
         TopicFilter::parse(self.filter)
     }
@@ -121,12 +121,12 @@ impl<'a> SubscribeEntry<'a> {
     }
 }
 
-/// The entries of SUBSCRIBE, one at least.
+/// The entries of SUBSCRIBE, at least one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SubscribeFilters<'a> {
     raw: &'a [u8],
     count: u32,
-    /// All option bytes together, to see at once whether they fit the version.
+    /// The union of all option bytes, to check at once whether they fit the version.
     options: u8,
 }
 
@@ -136,12 +136,12 @@ impl<'a> SubscribeFilters<'a> {
         self.count as usize
     }
 
-    /// Whether there are none, which only an empty [`SubscriptionBuf`] makes.
+    /// Whether there are none, which is possible only with an empty [`SubscriptionBuf`].
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Iterates over the entries in their order, which is that of the codes in SUBACK.
+    /// Iterates over the entries in order, which is also the order of the codes in SUBACK.
     pub fn iter(&self) -> impl Iterator<Item = SubscribeEntry<'a>> + Clone + use<'a> {
         let mut reader = PacketReader::new(self.raw);
         // The bytes have been validated, so an error can only be their end.
@@ -181,7 +181,7 @@ impl fmt::Debug for SubscribeFilters<'_> {
     }
 }
 
-/// A reusable buffer to build the entries of SUBSCRIBE in.
+/// A reusable buffer for the entries of SUBSCRIBE.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SubscriptionBuf {
     raw: Vec<u8>,
@@ -199,7 +199,7 @@ impl SubscriptionBuf {
         }
     }
 
-    /// Appends an entry, unless its filter breaks the rules.
+    /// Appends an entry, unless its filter is invalid.
     pub fn push(&mut self, filter: &str, options: SubscriptionOptions) -> Result<&mut Self, MqttEncodeError> {
         if let Some((_, what)) = (SubscribeEntry { filter, options }).fault() {
             return Err(MqttEncodeError::invalid(what));
@@ -219,7 +219,7 @@ impl SubscriptionBuf {
         self.options = 0;
     }
 
-    /// Returns the entries to put into a packet.
+    /// Returns the entries for a packet.
     pub fn as_filters(&self) -> SubscribeFilters<'_> {
         SubscribeFilters {
             raw: &self.raw,
@@ -229,14 +229,14 @@ impl SubscriptionBuf {
     }
 }
 
-/// A client subscribes.
+/// A client's request for subscriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscribePacket<'a> {
-    /// The identifier SUBACK will carry.
+    /// The identifier of the expected SUBACK.
     pub packet_id: PacketId,
     /// The properties of MQTT 5.
     pub properties: MqttProperties<'a>,
-    /// What to subscribe to.
+    /// The subscriptions.
     pub filters: SubscribeFilters<'a>,
 }
 

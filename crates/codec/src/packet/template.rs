@@ -6,18 +6,18 @@ use crate::version::{MqttProtocolVersion, PacketId, QoS};
 
 /// The bytes of a PUBLISH in which only packet identifier and payload bytes change.
 ///
-/// Load generators send one over and over; brokers write one to many subscribers.
+/// Load generators send one repeatedly; brokers send one to many subscribers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishTemplate {
     bytes: Vec<u8>,
-    /// Where the packet identifier stands; 0 for QoS 0, which has none.
+    /// Offset of the packet identifier; 0 for QoS 0, which has none.
     id_at: usize,
     payload_at: usize,
     qos: QoS,
 }
 
 impl PublishTemplate {
-    /// Encodes `publish`; its packet identifier is replaced at every write and may be missing.
+    /// Encodes `publish`; its packet identifier may be missing, because each write replaces it.
     pub fn new(publish: &PublishPacket<'_>, version: MqttProtocolVersion) -> Result<Self, MqttEncodeError> {
         let packet_id = if publish.qos == QoS::AtMostOnce {
             None
@@ -45,27 +45,27 @@ impl PublishTemplate {
         })
     }
 
-    /// Returns the quality of service of every packet written.
+    /// Returns the quality of service of the packets.
     pub const fn qos(&self) -> QoS {
         self.qos
     }
 
-    /// Whether every packet written is to be retained.
+    /// Returns whether the packets have the retain flag.
     pub fn retain(&self) -> bool {
         self.bytes.first().is_some_and(|first| first & 0x01 != 0)
     }
 
-    /// Returns how many bytes each write appends.
+    /// Returns the number of bytes that each write appends.
     pub fn encoded_len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns the payload, to change its bytes in place.
+    /// Returns the payload, whose bytes may be changed in place.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.payload_at..).unwrap_or_default()
     }
 
-    /// Appends the packet; QoS 0 ignores the identifier, QoS 1 and 2 are written with 1 if it is missing.
+    /// Appends the packet; QoS 0 ignores the identifier, and QoS 1 and 2 use 1 if it is missing.
     #[inline]
     pub fn write(&self, packet_id: Option<PacketId>, out: &mut Vec<u8>) {
         let start = out.len();

@@ -9,7 +9,7 @@ use crate::properties::{AllowedProperties, MqttProperties};
 use crate::version::{MqttProtocolVersion, PacketId};
 use crate::wire::{PacketReader, check_string, put_binary, put_header, put_u16};
 
-/// The filters of UNSUBSCRIBE, one at least; not empty, without U+0000, wildcards not validated.
+/// The filters of UNSUBSCRIBE, at least one; not empty, without U+0000, wildcards not validated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct UnsubscribeFilters<'a> {
     raw: &'a [u8],
@@ -22,12 +22,12 @@ impl<'a> UnsubscribeFilters<'a> {
         self.count as usize
     }
 
-    /// Whether there are none, which only an empty [`TopicFilterBuf`] makes.
+    /// Whether there are none, which is possible only with an empty [`TopicFilterBuf`].
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Iterates over the filters in their order, which is that of the codes in UNSUBACK.
+    /// Iterates over the filters in order, which is also the order of the codes in UNSUBACK.
     pub fn iter(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
         let mut reader = PacketReader::new(self.raw);
         // The bytes have been validated, so an error can only be their end.
@@ -59,7 +59,7 @@ impl fmt::Debug for UnsubscribeFilters<'_> {
     }
 }
 
-/// A reusable buffer to build the filters of UNSUBSCRIBE in.
+/// A reusable buffer for the filters of UNSUBSCRIBE.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TopicFilterBuf {
     raw: Vec<u8>,
@@ -92,7 +92,7 @@ impl TopicFilterBuf {
         self.count = 0;
     }
 
-    /// Returns the filters to put into a packet.
+    /// Returns the filters for a packet.
     pub fn as_filters(&self) -> UnsubscribeFilters<'_> {
         UnsubscribeFilters {
             raw: &self.raw,
@@ -101,14 +101,14 @@ impl TopicFilterBuf {
     }
 }
 
-/// A client unsubscribes.
+/// A client's request to end subscriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnsubscribePacket<'a> {
-    /// The identifier UNSUBACK will carry.
+    /// The identifier of the expected UNSUBACK.
     pub packet_id: PacketId,
     /// The properties of MQTT 5.
     pub properties: MqttProperties<'a>,
-    /// What to unsubscribe from.
+    /// The filters of the subscriptions to end.
     pub filters: UnsubscribeFilters<'a>,
 }
 

@@ -4,20 +4,20 @@ use std::collections::HashMap;
 
 use super::error::{SessionError, SessionErrorKind};
 
-/// The bytes of topic names that one direction of a connection may keep.
+/// Most bytes of topic names that one direction of a connection may keep.
 const MAX_BYTES: usize = 128 * 1024;
 
-/// Shorter topics gain nothing from an alias, which takes three bytes itself.
+/// A shorter topic gains nothing from an alias, which itself takes three bytes.
 const MIN_TOPIC_LEN: usize = 16;
 
-/// The aliases of a connection; they end with it.
+/// The aliases of a connection; they end with the connection.
 #[derive(Debug, Default)]
 pub(super) struct TopicAliases {
     pub(super) inbound: InboundAliases,
     pub(super) outbound: OutboundAliases,
 }
 
-/// What the peer's aliases stand for.
+/// The topics of the peer's aliases.
 #[derive(Debug, Default)]
 pub(super) struct InboundAliases {
     topics: Vec<Option<Box<str>>>,
@@ -29,7 +29,7 @@ impl InboundAliases {
         self.topics.get(usize::from(alias).checked_sub(1)?)?.as_deref()
     }
 
-    /// Lets `alias`, which the caller has checked against its maximum, stand for `topic`.
+    /// Assigns `topic` to `alias`, which the caller has checked against its maximum.
     pub(super) fn set(&mut self, alias: u16, topic: &str) -> Result<(), SessionError> {
         let alias = usize::from(alias);
         if self.topics.len() < alias {
@@ -57,18 +57,18 @@ impl InboundAliases {
     }
 }
 
-/// How a topic goes out.
+/// The form in which a topic is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutboundAlias {
-    /// The peer knows the alias: it replaces the topic.
+    /// The peer knows the alias, which replaces the topic.
     Known(u16),
-    /// Alias and topic go out together; [`OutboundAliases::commit`] once they have.
+    /// Alias and topic are sent together; call [`OutboundAliases::commit`] afterwards.
     New(u16),
-    /// The topic goes out by itself.
+    /// Only the topic is sent.
     None,
 }
 
-/// The aliases the peer has been told; the first topics get them, until none is left.
+/// The aliases known to the peer; the first topics get one each, until none is left.
 #[derive(Debug, Default)]
 pub(super) struct OutboundAliases {
     topics: HashMap<Box<str>, u16>,

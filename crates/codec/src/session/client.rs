@@ -1,4 +1,4 @@
-//! The client's end of a connection.
+//! The client side of a connection.
 
 use super::error::{SessionError, SessionErrorKind, SessionSendError};
 use super::exchange::{AcknowledgedMessage, InboundDelivery, SessionCore, SessionLimits, SessionState};
@@ -17,57 +17,57 @@ use crate::version::{MqttProtocolVersion, PacketId, QoS};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientSessionPhase {
     New,
-    /// CONNECT has been written and waits for its answer.
+    /// CONNECT has been written; its answer is pending.
     Connecting,
     Connected,
     Closed,
 }
 
-/// What a SUBSCRIBE or UNSUBSCRIBE waits for.
+/// The answer that a SUBSCRIBE or UNSUBSCRIBE waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingAck {
     Suback,
     Unsuback,
 }
 
-/// How many SUBSCRIBE and UNSUBSCRIBE may wait for their answer.
+/// Most SUBSCRIBE and UNSUBSCRIBE packets that wait for an answer.
 const MAX_PENDING: usize = 1024;
 
-/// What a packet from the server asks of the application.
+/// The action that a packet from the server requires of the application.
 #[derive(Debug)]
 pub enum ClientEvent<'p, T> {
     /// The connection is accepted.
     Connected(&'p ConnackPacket<'p>),
     /// The connection is refused; close.
     Refused(&'p ConnackPacket<'p>),
-    /// Take the message, then answer QoS 1 with PUBACK and QoS 2 with PUBREC.
+    /// Accept the message, then answer QoS 1 with PUBACK and QoS 2 with PUBREC.
     Publish(&'p PublishPacket<'p>),
-    /// A message of QoS 2 that was taken before; only answer it with PUBREC.
+    /// A message of QoS 2 that was accepted before; only answer it with PUBREC.
     PublishAgain(&'p PublishPacket<'p>),
     /// The server has answered SUBSCRIBE.
     Subscribed(&'p SubackPacket<'p>),
     /// The server has answered UNSUBSCRIBE.
     Unsubscribed(&'p UnsubackPacket<'p>),
-    /// Go on with enhanced authentication.
+    /// Continue enhanced authentication.
     Auth(&'p AuthPacket<'p>),
     /// The server ends the connection; close.
     Disconnect(&'p DisconnectPacket<'p>),
-    /// The server has settled a message: has taken it, or refused it with an error code.
+    /// The server has settled a message: it accepted the message, or refused it with an error code.
     Acknowledged {
-        /// The identifier it was sent with.
+        /// The identifier of the message.
         packet_id: PacketId,
-        /// How it went.
+        /// The outcome.
         code: ReasonCode,
-        /// What the application gave when it published.
+        /// The value that the application passed when it published.
         message: T,
     },
-    /// Nothing is left to do.
+    /// No action is required.
     Handled,
 }
 
-/// The state of one connection at the client, and of the session behind it.
+/// The state of one connection at the client, and of its session.
 ///
-/// `T` is what the application keeps of an outgoing message until it is acknowledged.
+/// `T` is the application's data about an outgoing message, kept until the message is acknowledged.
 #[derive(Debug)]
 pub struct ClientSession<T = ()> {
     exchange: SessionCore<T>,
@@ -83,7 +83,7 @@ pub struct ClientSession<T = ()> {
 }
 
 impl<T> ClientSession<T> {
-    /// Makes a session that has yet to connect.
+    /// Makes a session that is not connected yet.
     pub const fn new(version: MqttProtocolVersion, limits: SessionLimits) -> Self {
         Self {
             exchange: SessionCore::new(version, limits),
@@ -99,7 +99,7 @@ impl<T> ClientSession<T> {
         }
     }
 
-    /// Returns the version of the connection, to decode and encode with.
+    /// Returns the version of the connection, for decoding and encoding.
     #[inline]
     pub const fn version(&self) -> MqttProtocolVersion {
         self.exchange.version
@@ -111,7 +111,7 @@ impl<T> ClientSession<T> {
         self.exchange.limits.max_packet_size
     }
 
-    /// Whether the server has accepted the connection and it has not ended.
+    /// Returns whether the server has accepted the connection and it has not ended.
     pub const fn is_connected(&self) -> bool {
         matches!(self.phase, ClientSessionPhase::Connected)
     }
@@ -136,9 +136,9 @@ impl<T> ClientSession<T> {
         Ok(())
     }
 
-    /// Takes a packet, and writes the answers that need no decision.
+    /// Processes a packet, and writes the answers that need no decision.
     ///
-    /// After an error, [`Self::disconnect`] with its reason code and close.
+    /// After an error, call [`Self::disconnect`] with its reason code and close.
     #[inline]
     pub fn receive<'p>(
         &mut self,
@@ -208,7 +208,7 @@ impl<T> ClientSession<T> {
         }
         let properties = &connack.properties;
         self.phase = ClientSessionPhase::Connected;
-        // CONNACK of 3.1 cannot tell, so the client takes it that what it did not clean is still there.
+        // CONNACK of 3.1 does not say whether a session is present, so the client assumes that one it did not clean is.
         let resumed =
             connack.session_present || (self.version() == MqttProtocolVersion::V31 && !self.clean_start);
         self.exchange.begin_connection(resumed);
@@ -266,7 +266,7 @@ impl<T> ClientSession<T> {
         self.exchange.puback(packet_id, code, out)
     }
 
-    /// Answers a message of QoS 2; an error code refuses it, and its release is not awaited.
+    /// Answers a message of QoS 2; an error code refuses it, and no PUBREL is expected then.
     pub fn pubrec(
         &mut self,
         packet_id: PacketId,
@@ -276,24 +276,24 @@ impl<T> ClientSession<T> {
         self.exchange.pubrec(packet_id, code, out)
     }
 
-    /// Returns the topic of a message just received, which an alias may stand for.
+    /// Returns the topic of a message just received, resolving an alias.
     pub fn topic<'s>(&'s self, publish: &PublishPacket<'s>) -> &'s str {
         self.exchange.topic(publish)
     }
 
-    /// Whether a message of QoS 1 or 2 can be sent now.
+    /// Returns whether a message of QoS 1 or 2 can be sent now.
     pub fn can_send(&self) -> bool {
         self.is_connected() && self.exchange.outbound.can_send()
     }
 
-    /// Returns how many messages wait for an acknowledgement.
+    /// Returns the number of messages that wait for an acknowledgement.
     pub fn in_flight(&self) -> usize {
         self.exchange.outbound.len()
     }
 
-    /// Sends a message. Its identifier and DUP flag are set here; a topic alias, too, where it saves bytes.
+    /// Sends a message. The session sets its identifier and DUP flag, and a topic alias if that saves bytes.
     ///
-    /// Returns the identifier of QoS 1 and 2, for which `message` is kept until it is acknowledged.
+    /// Returns the identifier for QoS 1 and 2; `message` is then kept until the acknowledgement.
     #[inline]
     pub fn publish(
         &mut self,
@@ -314,7 +314,7 @@ impl<T> ClientSession<T> {
         )
     }
 
-    /// Sends a message that has been encoded in the version of this connection before.
+    /// Sends a message that was already encoded in the version of this connection.
     #[inline]
     pub fn publish_template(
         &mut self,
@@ -335,7 +335,7 @@ impl<T> ClientSession<T> {
         )
     }
 
-    /// Sends SUBSCRIBE and returns the identifier its SUBACK will carry.
+    /// Sends SUBSCRIBE and returns the identifier of the expected SUBACK.
     pub fn subscribe(
         &mut self,
         filters: SubscribeFilters<'_>,
@@ -353,7 +353,7 @@ impl<T> ClientSession<T> {
         self.await_answer(packet_id, PendingAck::Suback, start, out)
     }
 
-    /// Sends UNSUBSCRIBE and returns the identifier its UNSUBACK will carry.
+    /// Sends UNSUBSCRIBE and returns the identifier of the expected UNSUBACK.
     pub fn unsubscribe(
         &mut self,
         filters: UnsubscribeFilters<'_>,
@@ -409,7 +409,7 @@ impl<T> ClientSession<T> {
 
     /// Ends the connection; close it once this is written.
     ///
-    /// A code that DISCONNECT may not carry goes out as unspecified error; before MQTT 5 no code goes out.
+    /// A code that is not valid in DISCONNECT is sent as unspecified error; before MQTT 5 no code is sent.
     pub fn disconnect(&mut self, code: ReasonCode, out: &mut Vec<u8>) {
         if self.is_connected() {
             let code = if code.is_valid_in(crate::PacketType::Disconnect) {
@@ -423,13 +423,13 @@ impl<T> ClientSession<T> {
         self.phase = ClientSessionPhase::Closed;
     }
 
-    /// Notes that something was sent, which postpones the next PINGREQ.
+    /// Records that something was sent, which postpones the next PINGREQ.
     #[inline]
     pub const fn mark_sent(&mut self, now_ms: u64) {
         self.last_sent_ms = now_ms;
     }
 
-    /// Returns when [`Self::poll_keep_alive`] has something to do; `None` without keep-alive.
+    /// Returns when [`Self::poll_keep_alive`] must be called; `None` without keep-alive.
     pub const fn keep_alive_due_ms(&self) -> Option<u64> {
         match self.phase {
             ClientSessionPhase::Connected => self.keep_alive.ping_due_ms(self.last_sent_ms),
@@ -437,7 +437,7 @@ impl<T> ClientSession<T> {
         }
     }
 
-    /// Writes PINGREQ if it is due, or reports a server that has left one unanswered for a whole interval.
+    /// Writes PINGREQ if it is due, or reports a server that has not answered one for a whole interval.
     pub fn poll_keep_alive(&mut self, now_ms: u64, out: &mut Vec<u8>) -> Result<(), SessionError> {
         if self.keep_alive_due_ms().is_none_or(|due| now_ms < due) {
             return Ok(());
@@ -454,17 +454,17 @@ impl<T> ClientSession<T> {
         Ok(())
     }
 
-    /// Takes out what outlives the connection, to move it to another [`ClientSession`].
+    /// Takes the state that outlives the connection, to move it to another [`ClientSession`].
     pub fn take_state(&mut self) -> SessionState<T> {
         self.exchange.take_state()
     }
 
-    /// Puts in what an earlier connection left; call it before [`Self::connect`].
+    /// Restores the state of an earlier connection; call it before [`Self::connect`].
     pub fn restore_state(&mut self, state: SessionState<T>) {
         self.exchange.put_state(state);
     }
 
-    /// Returns the next message to send again; call it when connected again and after each acknowledgement until it
+    /// Returns the next message to retransmit; call it after reconnecting and after each acknowledgement until it
     /// returns `None`.
     pub fn next_redelivery(&mut self, out: &mut Vec<u8>) -> Option<Redelivery<'_, T>> {
         if !self.is_connected() {

@@ -1,28 +1,28 @@
-//! What can go wrong in a session.
+//! Errors of a session.
 
 use thiserror::Error;
 
 use crate::error::MqttEncodeError;
 use crate::reason::ReasonCode;
 
-/// What the peer did.
+/// The fault of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionErrorKind {
     /// It sent something before CONNECT or after the end; close without an answer.
     NotConnected,
     /// It sent a packet that is not allowed in this state or direction.
     Protocol,
-    /// It sent more unacknowledged messages than it was allowed.
+    /// It sent more unacknowledged messages than allowed.
     ReceiveMaximum,
     /// It used a topic alias that is out of range or unknown.
     TopicAlias,
-    /// It made its topic aliases stand for too many bytes.
+    /// The topics of its aliases take too many bytes.
     Quota,
     /// It has been silent for too long.
     KeepAlive,
 }
 
-/// Why a session has to end.
+/// The reason why a session must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{what}")]
 pub struct SessionError {
@@ -41,7 +41,7 @@ impl SessionError {
         Self::new(SessionErrorKind::Protocol, what)
     }
 
-    /// Returns what the peer did.
+    /// Returns the fault of the peer.
     pub const fn kind(&self) -> SessionErrorKind {
         self.kind
     }
@@ -58,19 +58,19 @@ impl SessionError {
     }
 }
 
-/// Why a packet was not sent; nothing has been appended to the output.
+/// The reason why a packet was not sent; nothing has been appended to the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SessionSendError {
     /// There is no connection to send on.
     #[error("not connected")]
     NotConnected,
-    /// As much is in flight as the peer and the limits allow; wait for an acknowledgement.
+    /// The peer or the limits allow no more messages in flight; wait for an acknowledgement.
     #[error("too many messages in flight")]
     WindowFull,
     /// The packet exceeds the maximum packet size of the peer.
     #[error("packet exceeds the peer's maximum packet size")]
     PacketTooLarge,
-    /// The server does not take messages of this quality of service, or no retained ones.
+    /// The server does not support this quality of service, or retained messages.
     #[error("the server supports no such QoS or no retained messages")]
     NotSupported,
     /// The packet cannot be expressed.

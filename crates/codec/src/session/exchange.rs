@@ -1,4 +1,4 @@
-//! What both ends of a connection have in common: flow control, topic aliases, the peer's limits.
+//! The common part of both sides of a connection: flow control, topic aliases, the peer's limits.
 
 use super::alias::{OutboundAlias, TopicAliases};
 use super::error::{SessionError, SessionErrorKind, SessionSendError};
@@ -12,19 +12,19 @@ use crate::reason::ReasonCode;
 use crate::version::{MqttProtocolVersion, PacketId, QoS};
 use crate::wire::MAX_PACKET_SIZE;
 
-/// The bounds one end sets itself.
+/// The limits that one side sets itself.
 ///
-/// What MQTT 5 negotiates, the session takes from the CONNECT and CONNACK it sees go by: it enforces the receive
-/// maximum and the topic alias maximum that this end announced in them.
+/// The session takes the limits negotiated in MQTT 5 from the CONNECT and CONNACK that it processes: it enforces the
+/// receive maximum and the topic alias maximum that this side announced in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
     /// The largest packet to decode.
     pub max_packet_size: u32,
-    /// How many outgoing messages of QoS 1 and 2 may be unacknowledged, if the peer allows as many.
+    /// Most unacknowledged outgoing messages of QoS 1 and 2, if the peer allows as many.
     pub max_in_flight: u16,
-    /// How many topic aliases to make up for outgoing messages, if the peer allows as many.
+    /// Most topic aliases assigned to outgoing messages, if the peer allows as many.
     pub max_outbound_aliases: u16,
-    /// How many unreleased incoming messages of QoS 2 to remember before MQTT 5, which negotiates it.
+    /// Most unreleased incoming messages of QoS 2 to remember before MQTT 5, which negotiates this number.
     pub max_unreleased: u16,
 }
 
@@ -39,7 +39,7 @@ impl Default for SessionLimits {
     }
 }
 
-/// What outlives a connection: messages in flight to the peer, and the QoS 2 messages it has yet to release.
+/// The state that outlives a connection: messages in flight to the peer, and the QoS 2 messages it has yet to release.
 #[derive(Debug)]
 pub struct SessionState<T> {
     pub(super) outbound: InflightQueue<T>,
@@ -47,25 +47,25 @@ pub struct SessionState<T> {
 }
 
 impl<T> SessionState<T> {
-    /// Whether there is nothing to remember.
+    /// Returns whether there is nothing to remember.
     pub fn is_empty(&self) -> bool {
         self.outbound.len() == 0 && self.unreleased.is_empty()
     }
 
-    /// Returns how many outgoing messages wait for an acknowledgement.
+    /// Returns the number of outgoing messages that wait for an acknowledgement.
     pub fn in_flight(&self) -> usize {
         self.outbound.len()
     }
 }
 
-/// Whether a PUBLISH brings a message or repeats one.
+/// Whether a PUBLISH is a new message or a repeated one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InboundDelivery {
     New,
     Repeated,
 }
 
-/// What an acknowledgement from the peer means to the application.
+/// A message settled by an acknowledgement from the peer.
 #[derive(Debug)]
 pub(super) struct AcknowledgedMessage<T> {
     pub(super) packet_id: PacketId,
@@ -81,7 +81,7 @@ pub(super) struct SessionCore<T> {
     pub(super) outbound: InflightQueue<T>,
     /// QoS 2 messages the peer has yet to release, sorted.
     unreleased: Vec<PacketId>,
-    /// Messages of the peer this end has yet to settle on this connection.
+    /// Messages of the peer that this side has yet to settle on this connection.
     unsettled: u32,
     receive_maximum: u16,
     inbound_alias_maximum: u16,
@@ -106,7 +106,7 @@ impl<T> SessionCore<T> {
         }
     }
 
-    /// Takes the limits the peer announced in its CONNECT or CONNACK.
+    /// Applies the limits that the peer announced in its CONNECT or CONNACK.
     pub(super) fn set_peer_limits(&mut self, properties: &MqttProperties<'_>) {
         let receive_maximum = properties.receive_maximum().unwrap_or(u16::MAX);
         self.outbound
@@ -116,13 +116,13 @@ impl<T> SessionCore<T> {
         self.outbound_alias_maximum = aliases.min(self.limits.max_outbound_aliases);
     }
 
-    /// Takes the limits this end announced.
+    /// Applies the limits that this side announced.
     pub(super) fn set_own_limits(&mut self, properties: &MqttProperties<'_>) {
         self.receive_maximum = properties.receive_maximum().unwrap_or(u16::MAX);
         self.inbound_alias_maximum = properties.topic_alias_maximum().unwrap_or(0);
     }
 
-    /// Forgets what ends with a connection; what is in flight waits to be sent again.
+    /// Clears the state of the previous connection; messages in flight wait for retransmission.
     pub(super) fn begin_connection(&mut self, resumed: bool) {
         self.aliases = None;
         self.unsettled = 0;
@@ -147,7 +147,7 @@ impl<T> SessionCore<T> {
         self.unreleased = state.unreleased;
     }
 
-    /// Accounts for a message of the peer. QoS 0 and 1 cost no more than a counter.
+    /// Accounts for a message of the peer. QoS 0 and 1 cost at most a counter.
     #[inline]
     pub(super) fn on_publish(
         &mut self,
@@ -216,7 +216,7 @@ impl<T> SessionCore<T> {
             .set(alias, publish.topic)
     }
 
-    /// Returns the topic of a message, which an alias may stand for.
+    /// Returns the topic of a message, resolving an alias.
     #[inline]
     pub(super) fn topic<'s>(&'s self, publish: &PublishPacket<'s>) -> &'s str {
         if !publish.topic.is_empty() {
@@ -245,19 +245,19 @@ impl<T> SessionCore<T> {
         }
         self.unsettled = self.unsettled.saturating_sub(1);
         if !self.unreleased.is_empty() {
-            // A server that grants less than QoS 2 may answer such a message this way, which ends it.
+            // A server that grants less than QoS 2 may answer such a message this way, which completes it.
             self.release(id);
         }
         Ok(())
     }
 
-    /// Forgets a message that gets no answer.
+    /// Drops a message that gets no answer.
     pub(super) fn skip_ack(&mut self, id: PacketId) {
         self.unsettled = self.unsettled.saturating_sub(1);
         self.release(id);
     }
 
-    /// Writes the PUBREC for a message of QoS 2; a refusal ends it.
+    /// Writes the PUBREC for a message of QoS 2; a refusal completes it.
     pub(super) fn pubrec(
         &mut self,
         id: PacketId,
@@ -283,7 +283,7 @@ impl<T> SessionCore<T> {
         true
     }
 
-    /// Takes a PUBREL and writes its PUBCOMP.
+    /// Processes a PUBREL and writes its PUBCOMP.
     pub(super) fn on_pubrel(&mut self, ack: &AckPacket<'_>, out: &mut Vec<u8>) {
         let code = if self.release(ack.packet_id) {
             self.unsettled = self.unsettled.saturating_sub(1);
@@ -294,7 +294,7 @@ impl<T> SessionCore<T> {
         self.write_ack(PacketType::Pubcomp, ack.packet_id, code, out);
     }
 
-    /// Writes a PUBREL or PUBCOMP, whose codes are chosen here and always belong to them.
+    /// Writes a PUBREL or PUBCOMP, whose code is chosen here and always valid.
     fn write_ack(&self, packet_type: PacketType, id: PacketId, code: ReasonCode, out: &mut Vec<u8>) {
         let written = AckPacket::new(id, code).encode(packet_type, self.version, out);
         debug_assert!(written.is_ok(), "PUBREL and PUBCOMP carry success or not found");
@@ -315,7 +315,7 @@ impl<T> SessionCore<T> {
         }
     }
 
-    /// Takes a PUBREC and writes its PUBREL, unless it refuses the message.
+    /// Processes a PUBREC and writes its PUBREL, unless the peer refuses the message.
     pub(super) fn on_pubrec(
         &mut self,
         ack: &AckPacket<'_>,
@@ -351,7 +351,7 @@ impl<T> SessionCore<T> {
         }
     }
 
-    /// Writes a message and, for QoS 1 and 2, enters it under a new identifier that `is_taken` does not claim.
+    /// Writes a message and, for QoS 1 and 2, adds an entry under a new identifier that `is_taken` does not claim.
     #[inline]
     pub(super) fn publish(
         &mut self,
@@ -393,7 +393,7 @@ impl<T> SessionCore<T> {
         Ok(packet_id)
     }
 
-    /// Writes a message that has been encoded before.
+    /// Writes a message that is already encoded.
     #[inline]
     pub(super) fn publish_template(
         &mut self,
@@ -443,7 +443,7 @@ impl<T> SessionCore<T> {
         }
     }
 
-    /// Returns what is next to be sent again; a PUBREL is written at once.
+    /// Returns the next message to retransmit; a PUBREL is written at once.
     pub(super) fn next_redelivery(&mut self, out: &mut Vec<u8>) -> Option<Redelivery<'_, T>> {
         let next = self.outbound.next_redelivery()?;
         if let Redelivery::Pubrel { packet_id } = next {
@@ -454,7 +454,7 @@ impl<T> SessionCore<T> {
         Some(next)
     }
 
-    /// Whether a packet of this size may go to the peer.
+    /// Returns whether the peer accepts a packet of this size.
     pub(super) const fn fits_peer(&self, len: usize) -> bool {
         len <= self.peer_max_packet_size as usize
     }

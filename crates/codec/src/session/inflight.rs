@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use crate::version::{PacketId, QoS};
 
-/// What the peer has to answer next.
+/// The answer expected from the peer next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AckStage {
     Puback,
@@ -20,59 +20,59 @@ enum AckStage {
 struct InflightEntry<T> {
     id: PacketId,
     stage: AckStage,
-    /// Given back with the first answer, after which it is never sent again.
+    /// Returned with the first answer, after which the message is never retransmitted.
     message: Option<T>,
 }
 
-/// A message or a PUBREL to send again after reconnecting.
+/// A message or a PUBREL to retransmit after reconnecting.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Redelivery<'a, T> {
     /// A PUBLISH; encode it with this identifier and flag, and without topic alias.
     Publish {
-        /// The identifier it keeps.
+        /// Its unchanged identifier.
         packet_id: PacketId,
         /// At least once or exactly once.
         qos: QoS,
-        /// Whether the peer may have it already.
+        /// Whether the peer may already have it.
         dup: bool,
-        /// What the application gave when it published.
+        /// The value that the application passed when it published.
         message: &'a T,
     },
-    /// A PUBREL, which the session has written.
+    /// A PUBREL, which the session has already written.
     Pubrel {
-        /// The identifier of the message it releases.
+        /// The identifier of the released message.
         packet_id: PacketId,
     },
 }
 
-/// What a PUBREC or PUBACK led to.
+/// The effect of a PUBREC or PUBACK.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AckOutcome<T> {
-    /// The peer has the message, or has refused it.
+    /// The peer has accepted or refused the message.
     Settled(T),
-    /// It had been answered before.
+    /// The message was answered before.
     Repeated,
-    /// No such message.
+    /// There is no such message.
     Unknown,
-    /// The message waits for another packet.
+    /// The message waits for a different packet.
     Mismatch,
 }
 
-/// The outgoing side of the flow control.
+/// The outgoing side of flow control.
 #[derive(Debug)]
 pub(super) struct InflightQueue<T> {
     entries: VecDeque<InflightEntry<T>>,
     last_id: u16,
     window: u16,
-    /// How many entries at the end have yet to be sent again on this connection.
+    /// Number of entries at the end that have yet to be retransmitted on this connection.
     waiting: u16,
     /// Whether the identifiers ascend around the circle.
     ordered: bool,
-    /// Whether the peer has a session, so that what is sent again may be a duplicate.
+    /// Whether the peer has a session, so that a retransmission may be a duplicate.
     resumed: bool,
 }
 
-/// The capacity an empty queue may keep.
+/// The largest capacity that an empty queue keeps.
 const IDLE_CAPACITY: usize = 16;
 
 impl<T> InflightQueue<T> {
@@ -99,7 +99,7 @@ impl<T> InflightQueue<T> {
         self.entries.len()
     }
 
-    /// Whether a new message may go out: there is room, and nothing older waits to go first.
+    /// Returns whether a new message may be sent: there is room, and no older one waits for retransmission.
     #[inline]
     pub(super) fn can_send(&self) -> bool {
         self.waiting == 0 && self.entries.len() < usize::from(self.window)
@@ -120,7 +120,7 @@ impl<T> InflightQueue<T> {
         None
     }
 
-    /// Enters a message that goes out now under an allocated identifier.
+    /// Adds a message that is sent now under an allocated identifier.
     #[inline]
     pub(super) fn push(&mut self, id: PacketId, qos: QoS, message: T) {
         if let (Some(first), Some(last)) = (self.entries.front(), self.entries.back()) {
@@ -182,7 +182,7 @@ impl<T> InflightQueue<T> {
             .map_or(AckOutcome::Unknown, AckOutcome::Settled)
     }
 
-    /// Takes a PUBREC; one that refuses the message ends it.
+    /// Processes a PUBREC; one that refuses the message completes it.
     pub(super) fn on_pubrec(&mut self, id: PacketId, refused: bool) -> AckOutcome<T> {
         let Some(index) = self.position(id) else {
             return AckOutcome::Unknown;
@@ -206,7 +206,7 @@ impl<T> InflightQueue<T> {
         }
     }
 
-    /// Takes a PUBCOMP; `false` if the message waits for another packet.
+    /// Processes a PUBCOMP; `false` if the message waits for a different packet.
     pub(super) fn on_pubcomp(&mut self, id: PacketId) -> bool {
         let Some(index) = self.position(id) else {
             return true;
@@ -222,9 +222,10 @@ impl<T> InflightQueue<T> {
         true
     }
 
-    /// Makes everything in flight wait to be sent again, because the connection is a new one.
+    /// Schedules all entries for retransmission on a new connection.
     ///
-    /// A peer that has kept no session gets the messages as new ones, and PUBREL would mean nothing to it.
+    /// A peer without a session gets the messages as new ones, and entries that wait for PUBCOMP are dropped, because a
+    /// PUBREL would mean nothing to it.
     pub(super) fn begin_connection(&mut self, resumed: bool) {
         if !resumed {
             self.entries.retain(|entry| entry.stage != AckStage::Pubcomp);
@@ -233,7 +234,7 @@ impl<T> InflightQueue<T> {
         self.waiting = self.entries.len() as u16;
     }
 
-    /// Returns the oldest entry that waits to be sent again, unless the window is full.
+    /// Returns the oldest entry that waits for retransmission, unless the window is full.
     pub(super) fn next_redelivery(&mut self) -> Option<Redelivery<'_, T>> {
         if self.waiting == 0 {
             return None;

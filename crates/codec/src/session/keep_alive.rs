@@ -7,7 +7,7 @@ pub struct KeepAliveInterval {
 }
 
 impl KeepAliveInterval {
-    /// Makes an interval of so many seconds.
+    /// Makes an interval of `secs` seconds.
     pub const fn from_secs(secs: u16) -> Self {
         Self { secs }
     }
@@ -17,7 +17,7 @@ impl KeepAliveInterval {
         self.secs
     }
 
-    /// Returns when the server gives up a client it last heard at `last_ms`: one and a half intervals later.
+    /// Returns when the server drops a client it last heard from at `last_ms`: one and a half intervals later.
     #[inline]
     pub const fn deadline_ms(self, last_ms: u64) -> Option<u64> {
         match self.secs {

@@ -1,11 +1,11 @@
-//! The state of a connection and of the session behind it, as machines without I/O.
+//! The state of a connection and of its session, as state machines without I/O.
 //!
-//! A machine is handed decoded packets and the time, appends what the protocol makes it answer to the caller's
-//! buffer, and returns what is left for the application to do. [`ServerSession`] and [`ClientSession`] are the two
-//! ends; both share the flow control of QoS 1 and 2, topic aliases and the peer's limits.
+//! A state machine takes decoded packets and the time, appends the answers that the protocol requires to the caller's
+//! buffer, and returns the remaining action for the application. [`ServerSession`] and [`ClientSession`] are the two
+//! sides; they share the flow control of QoS 1 and 2, topic aliases and the peer's limits.
 //!
-//! An idle session owns no heap memory: aliases are boxed with the first one, and what is in flight lives in
-//! collections that give their memory back when they run empty. Receiving QoS 0 and 1 costs a counter.
+//! An idle session owns no heap memory: aliases are boxed with the first one, and messages in flight live in
+//! collections that free their memory when they become empty. Receiving QoS 0 and 1 costs a counter.
 
 mod alias;
 mod client;

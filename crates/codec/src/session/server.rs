@@ -1,4 +1,4 @@
-//! The server's end of a connection.
+//! The server side of a connection.
 
 use super::error::{SessionError, SessionErrorKind, SessionSendError};
 use super::exchange::{AcknowledgedMessage, InboundDelivery, SessionCore, SessionLimits, SessionState};
@@ -16,45 +16,45 @@ use crate::version::{MqttProtocolVersion, PacketId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ServerSessionPhase {
     AwaitingConnect,
-    /// CONNECT has come and waits for its answer.
+    /// CONNECT has been received; its answer is pending.
     Connecting,
     Connected,
     Closed,
 }
 
-/// What a packet from the client asks of the application.
+/// The action that a packet from the client requires of the application.
 #[derive(Debug)]
 pub enum ServerEvent<'p, T> {
     /// Accept or refuse the connection.
     Connect(&'p ConnectPacket<'p>),
-    /// Take the message, then answer QoS 1 with PUBACK and QoS 2 with PUBREC.
+    /// Accept the message, then answer QoS 1 with PUBACK and QoS 2 with PUBREC.
     Publish(&'p PublishPacket<'p>),
-    /// A message of QoS 2 that was taken before; only answer it with PUBREC.
+    /// A message of QoS 2 that was accepted before; only answer it with PUBREC.
     PublishAgain(&'p PublishPacket<'p>),
     /// Answer with SUBACK.
     Subscribe(&'p SubscribePacket<'p>),
     /// Answer with UNSUBACK.
     Unsubscribe(&'p UnsubscribePacket<'p>),
-    /// Go on with enhanced authentication; its method must be that of CONNECT.
+    /// Continue enhanced authentication; its method must be that of CONNECT.
     Auth(&'p AuthPacket<'p>),
-    /// The client has said good-bye; close.
+    /// The client has sent DISCONNECT; close.
     Disconnect(&'p DisconnectPacket<'p>),
-    /// The client has settled a message: has taken it, or refused it with an error code.
+    /// The client has settled a message: it accepted the message, or refused it with an error code.
     Acknowledged {
-        /// The identifier it was sent with.
+        /// The identifier of the message.
         packet_id: PacketId,
-        /// How it went.
+        /// The outcome.
         code: ReasonCode,
-        /// What the application gave when it published.
+        /// The value that the application passed when it published.
         message: T,
     },
-    /// Nothing is left to do.
+    /// No action is required.
     Handled,
 }
 
-/// The state of one connection at the server, and of the session behind it.
+/// The state of one connection at the server, and of its session.
 ///
-/// `T` is what the application keeps of an outgoing message until it is acknowledged.
+/// `T` is the application's data about an outgoing message, kept until the message is acknowledged.
 #[derive(Debug)]
 pub struct ServerSession<T = ()> {
     exchange: SessionCore<T>,
@@ -67,7 +67,7 @@ pub struct ServerSession<T = ()> {
 }
 
 impl<T> ServerSession<T> {
-    /// Makes a session that awaits CONNECT.
+    /// Makes a session that waits for CONNECT.
     pub const fn new(limits: SessionLimits) -> Self {
         Self {
             exchange: SessionCore::new(MqttProtocolVersion::V311, limits),
@@ -80,7 +80,7 @@ impl<T> ServerSession<T> {
         }
     }
 
-    /// Returns the version of the connection, to decode and encode with; 3.1.1 before CONNECT.
+    /// Returns the version of the connection, for decoding and encoding; 3.1.1 before CONNECT.
     #[inline]
     pub const fn version(&self) -> MqttProtocolVersion {
         self.exchange.version
@@ -92,12 +92,12 @@ impl<T> ServerSession<T> {
         self.exchange.limits.max_packet_size
     }
 
-    /// Whether the connection has been accepted and not ended.
+    /// Returns whether the connection has been accepted and has not ended.
     pub const fn is_connected(&self) -> bool {
         matches!(self.phase, ServerSessionPhase::Connected)
     }
 
-    /// Whether reason strings and user properties may go along with every packet (MQTT 5 §3.1.2.11.7).
+    /// Returns whether every packet may carry reason strings and user properties (MQTT 5 §3.1.2.11.7).
     pub const fn wants_problem_information(&self) -> bool {
         self.wants_problem_information
     }
@@ -107,15 +107,15 @@ impl<T> ServerSession<T> {
         self.keep_alive
     }
 
-    /// Returns when the client is to be given up unless it sends something; `None` without keep-alive.
+    /// Returns when to drop the client unless it sends something; `None` without keep-alive.
     #[inline]
     pub const fn deadline_ms(&self) -> Option<u64> {
         self.keep_alive.deadline_ms(self.last_received_ms)
     }
 
-    /// Takes a packet that came at `now_ms`, and writes the answers that need no decision.
+    /// Processes a packet received at `now_ms`, and writes the answers that need no decision.
     ///
-    /// After an error, [`Self::disconnect`] with its reason code and close.
+    /// After an error, call [`Self::disconnect`] with its reason code and close.
     #[inline]
     pub fn receive<'p>(
         &mut self,
@@ -215,9 +215,9 @@ impl<T> ServerSession<T> {
         Ok(ServerEvent::Disconnect(disconnect))
     }
 
-    /// Accepts the connection, and holds the client to what the CONNACK announces.
+    /// Accepts the connection, and enforces the limits announced in the CONNACK.
     ///
-    /// Its properties decide the receive maximum, the topic alias maximum and the server's own keep-alive.
+    /// Its properties set the receive maximum, the topic alias maximum and the server's own keep-alive.
     pub fn accept(&mut self, connack: &ConnackPacket<'_>, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         connack.encode(self.version(), out)?;
         if self.version().is_v5() {
@@ -235,7 +235,7 @@ impl<T> ServerSession<T> {
 
     /// Refuses the connection; close it once this is written.
     ///
-    /// A code that CONNACK may not carry goes out as unspecified error.
+    /// A code that is not valid in CONNACK is sent as unspecified error.
     pub fn refuse(&mut self, code: ReasonCode, out: &mut Vec<u8>) {
         let code = if code.is_valid_in(PacketType::Connack) {
             code
@@ -247,8 +247,8 @@ impl<T> ServerSession<T> {
         self.phase = ServerSessionPhase::Closed;
     }
 
-    /// Says the code of a refusal again, in a DISCONNECT. MQTT 5 §3.14 forbids that, and its table of codes does not have all
-    /// of them; but ThingsBoard does it, and its own client knows of a refusal by nothing else.
+    /// Repeats the code of a refusal in a DISCONNECT. MQTT 5 §3.14 forbids this, and its table of codes lacks some of
+    /// them. But ThingsBoard does it, and its own client detects a refusal by nothing else.
     pub fn repeat_refusal(&self, code: ReasonCode, out: &mut Vec<u8>) {
         if self.version().is_v5() {
             out.extend_from_slice(&[0xE0, 1, code.value()]);
@@ -257,7 +257,7 @@ impl<T> ServerSession<T> {
 
     /// Ends the connection; close it once this is written.
     ///
-    /// Only a connected client of MQTT 5 is told why. A code that DISCONNECT may not carry goes out as unspecified
+    /// Only a connected client of MQTT 5 gets the reason. A code that is not valid in DISCONNECT is sent as unspecified
     /// error.
     pub fn disconnect(&mut self, code: ReasonCode, out: &mut Vec<u8>) {
         if self.is_connected() && self.version().is_v5() {
@@ -272,7 +272,7 @@ impl<T> ServerSession<T> {
         self.phase = ServerSessionPhase::Closed;
     }
 
-    /// The same, with words for people where they fit into what the client takes.
+    /// Like [`Self::disconnect`], with a reason string if it fits into the client's maximum packet size.
     pub fn disconnect_with_reason(&mut self, code: ReasonCode, why: &str, out: &mut Vec<u8>) {
         let is_told =
             self.is_connected() && self.version().is_v5() && code.is_valid_in(PacketType::Disconnect);
@@ -304,7 +304,7 @@ impl<T> ServerSession<T> {
         self.exchange.puback(packet_id, code, out)
     }
 
-    /// Answers a message of QoS 2; an error code refuses it, and its release is not awaited.
+    /// Answers a message of QoS 2; an error code refuses it, and no PUBREL is expected then.
     pub fn pubrec(
         &mut self,
         packet_id: PacketId,
@@ -314,32 +314,32 @@ impl<T> ServerSession<T> {
         self.exchange.pubrec(packet_id, code, out)
     }
 
-    /// Says that a message of QoS 1 or 2 will not be answered, so that it does not count against the client's window.
+    /// Records that a message of QoS 1 or 2 gets no answer, so that it does not count against the client's window.
     pub fn skip_ack(&mut self, publish: &PublishPacket<'_>) {
         if let Some(id) = publish.packet_id {
             self.exchange.skip_ack(id);
         }
     }
 
-    /// Returns the topic of a message just received, which an alias may stand for.
+    /// Returns the topic of a message just received, resolving an alias.
     #[inline]
     pub fn topic<'s>(&'s self, publish: &PublishPacket<'s>) -> &'s str {
         self.exchange.topic(publish)
     }
 
-    /// Whether a message of QoS 1 or 2 can be sent now.
+    /// Returns whether a message of QoS 1 or 2 can be sent now.
     pub fn can_send(&self) -> bool {
         self.is_connected() && self.exchange.outbound.can_send()
     }
 
-    /// Returns how many messages wait for an acknowledgement.
+    /// Returns the number of messages that wait for an acknowledgement.
     pub fn in_flight(&self) -> usize {
         self.exchange.outbound.len()
     }
 
-    /// Sends a message. Its identifier and DUP flag are set here; a topic alias, too, where it saves bytes.
+    /// Sends a message. The session sets its identifier and DUP flag, and a topic alias if that saves bytes.
     ///
-    /// Returns the identifier of QoS 1 and 2, for which `message` is kept until it is acknowledged.
+    /// Returns the identifier for QoS 1 and 2; `message` is then kept until the acknowledgement.
     pub fn publish(
         &mut self,
         publish: &PublishPacket<'_>,
@@ -352,7 +352,7 @@ impl<T> ServerSession<T> {
         self.exchange.publish(publish, message, |_| false, out)
     }
 
-    /// Sends a message that has been encoded in the version of this connection before.
+    /// Sends a message that was already encoded in the version of this connection.
     pub fn publish_template(
         &mut self,
         template: &PublishTemplate,
@@ -365,20 +365,20 @@ impl<T> ServerSession<T> {
         self.exchange.publish_template(template, message, |_| false, out)
     }
 
-    /// Takes out what outlives the connection, to keep it until the client returns.
+    /// Takes the state that outlives the connection, to keep it until the client returns.
     pub fn take_state(&mut self) -> SessionState<T> {
         self.exchange.take_state()
     }
 
-    /// Puts back what an earlier connection left; call it between CONNECT and [`Self::accept`].
+    /// Restores the state of an earlier connection; call it between CONNECT and [`Self::accept`].
     ///
-    /// Afterwards [`Self::next_redelivery`] has to run empty before new messages can be sent.
+    /// Afterwards, call [`Self::next_redelivery`] until it returns `None` before sending new messages.
     pub fn restore_state(&mut self, state: SessionState<T>) {
         self.exchange.put_state(state);
         self.exchange.begin_connection(true);
     }
 
-    /// Returns the next message to send again; call it after [`Self::accept`] and after each acknowledgement until it
+    /// Returns the next message to retransmit; call it after [`Self::accept`] and after each acknowledgement until it
     /// returns `None`.
     pub fn next_redelivery(&mut self, out: &mut Vec<u8>) -> Option<Redelivery<'_, T>> {
         if !self.is_connected() {

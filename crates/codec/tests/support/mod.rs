@@ -128,7 +128,7 @@ impl PropertySeed {
     }
 }
 
-/// Builds a section from those identifiers a packet allows, dropping what comes twice.
+/// Builds a section from those identifiers that a packet allows, dropping repeated ones.
 fn section(seeds: &[PropertySeed], allowed: &[u8], version: MqttProtocolVersion) -> MqttPropertyBuf {
     let mut section = MqttPropertyBuf::new();
     if version.is_v5() {
@@ -169,7 +169,7 @@ impl Seed {
         valid[self.codes[index] % valid.len()]
     }
 
-    /// Builds the packet and hands it out; it borrows from the seed.
+    /// Builds the packet and passes it to the callback; it borrows from the seed.
     pub(crate) fn with_packet<R>(&self, use_packet: impl FnOnce(&Packet<'_>) -> R) -> R {
         let version = self.version;
         let packet_type = PacketType::from_u8(self.packet_type).expect("1 to 15");
