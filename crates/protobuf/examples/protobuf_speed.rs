@@ -1,5 +1,5 @@
-//! Prints how long typical Protobuf payloads take to a packed journal record: by the plan of the schema, by reflection over a
-//! tree, and what the same values take in JSON.
+//! Measures the conversion of typical Protobuf payloads to a packed journal record: by the plan of the schema, by
+//! reflection over a tree, and for comparison the same values in JSON.
 //!
 //! `cargo run --release -p fieldline-protobuf --features reference --example protobuf_speed`
 
@@ -21,7 +21,7 @@ struct BenchPayload {
     json: String,
 }
 
-/// Temperature, humidity and state.
+/// A payload of temperature, humidity and state.
 fn three() -> (&'static str, Vec<u8>, &'static str) {
     let mut bytes = Vec::new();
     double::encode(1, &21.5, &mut bytes);
@@ -151,7 +151,7 @@ fn packed_length(write: impl FnOnce(&mut TelemetryWriter<'_>) -> bool) -> usize 
     })
 }
 
-/// Nanoseconds a call, the best of several rounds of some milliseconds.
+/// Nanoseconds per call, the best of several rounds of some milliseconds.
 fn best_of(bytes: usize, mut call: impl FnMut() -> usize) -> f64 {
     let calls = (500_000 / (bytes + 20)).max(10);
     let rounds = (0..15).map(|_| {

@@ -1,4 +1,4 @@
-//! The messages that the platform defines itself, with the field numbers of ThingsBoard's transport API.
+//! The messages defined by the platform itself, with the field numbers of ThingsBoard's transport API.
 
 use fieldline_model::json;
 use fieldline_model::kv::{self, KvValueRef};
@@ -8,10 +8,10 @@ use prost::{Enumeration, Message};
 
 use crate::{MAX_MESSAGE_BYTES, MessageError};
 
-/// Reads one of the messages below.
+/// Decodes one of the messages below.
 ///
 /// # Errors
-/// The bytes are no such message, or too many.
+/// The bytes are not such a message, or there are too many.
 pub fn read<M: Message + Default>(payload: &[u8]) -> Result<M, MessageError> {
     if payload.len() > MAX_MESSAGE_BYTES {
         return Err(MessageError::TooLarge);
@@ -35,7 +35,7 @@ pub enum KeyValueType {
     Json = 4,
 }
 
-/// A value with its name: of the values, that of its type counts.
+/// A named value: of the value fields, only the one of its type counts.
 #[derive(Clone, PartialEq, Message)]
 pub struct KeyValueProto {
     /// Name.
@@ -86,7 +86,7 @@ pub struct TsKvListProto {
 /// Telemetry of a device behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct PostTelemetryMsg {
-    /// A row a time.
+    /// One row per time.
     #[prost(message, repeated, tag = "1")]
     pub ts_kv_list: Vec<TsKvListProto>,
 }
@@ -102,7 +102,7 @@ pub struct PostAttributeMsg {
     pub shared: bool,
 }
 
-/// Asks for attributes; with neither list for all.
+/// A request for attributes; if both lists are empty, for all of them.
 #[derive(Clone, PartialEq, Message)]
 pub struct AttributesRequest {
     /// Client attributes, separated by commas.
@@ -113,10 +113,10 @@ pub struct AttributesRequest {
     pub shared_keys: String,
 }
 
-/// The answer.
+/// The response to a request for attributes.
 #[derive(Clone, PartialEq, Message)]
 pub struct GetAttributeResponseMsg {
-    /// The number that the device gave.
+    /// The request number from the device.
     #[prost(int32, tag = "1")]
     pub request_id: i32,
     /// Client attributes.
@@ -125,23 +125,23 @@ pub struct GetAttributeResponseMsg {
     /// Shared attributes.
     #[prost(message, repeated, tag = "3")]
     pub shared_attribute_list: Vec<TsKvProto>,
-    /// Whether more than one was asked for by name.
+    /// Whether the request named more than one.
     #[prost(bool, tag = "4")]
     pub is_multiple_attributes_request: bool,
 }
 
-/// Shared attributes have changed.
+/// Notification of changed shared attributes.
 #[derive(Clone, PartialEq, Message)]
 pub struct AttributeUpdateNotificationMsg {
     /// New values.
     #[prost(message, repeated, tag = "1")]
     pub shared_updated: Vec<TsKvProto>,
-    /// Names of those that are gone.
+    /// Names of deleted attributes.
     #[prost(string, repeated, tag = "2")]
     pub shared_deleted: Vec<String>,
 }
 
-/// A call by a device.
+/// An RPC call by a device.
 #[derive(Clone, PartialEq, Message)]
 pub struct RpcRequestProto {
     /// Name of the method.
@@ -152,24 +152,24 @@ pub struct RpcRequestProto {
     pub params: String,
 }
 
-/// The answer to a call by a device.
+/// The response to an RPC call by a device.
 #[derive(Clone, PartialEq, Message)]
 pub struct ToServerRpcResponseMsg {
-    /// The number that the device gave.
+    /// The request number from the device.
     #[prost(int32, tag = "1")]
     pub request_id: i32,
-    /// The answer.
+    /// The response.
     #[prost(string, tag = "2")]
     pub payload: String,
-    /// Why there is none.
+    /// The error, if there is no response.
     #[prost(string, tag = "3")]
     pub error: String,
 }
 
-/// A call to a device behind a gateway.
+/// An RPC call to a device behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct ToDeviceRpcRequestMsg {
-    /// The number that it is answered with.
+    /// The request number for the response.
     #[prost(int32, tag = "1")]
     pub request_id: i32,
     /// Name of the method.
@@ -178,42 +178,42 @@ pub struct ToDeviceRpcRequestMsg {
     /// JSON text of the parameters.
     #[prost(string, tag = "3")]
     pub params: String,
-    /// Milliseconds.
+    /// Expiry time, milliseconds.
     #[prost(int64, tag = "4")]
     pub expiration_time: i64,
-    /// Upper half of its id.
+    /// Upper half of the call's id.
     #[prost(int64, tag = "5")]
     pub request_id_msb: i64,
-    /// Lower half of its id.
+    /// Lower half of the call's id.
     #[prost(int64, tag = "6")]
     pub request_id_lsb: i64,
-    /// No answer is expected.
+    /// Whether no response is expected.
     #[prost(bool, tag = "7")]
     pub oneway: bool,
-    /// It is kept until it is delivered.
+    /// Whether the call is stored until it is delivered.
     #[prost(bool, tag = "8")]
     pub persisted: bool,
 }
 
-/// Lets a customer claim the device. It holds a secret, hence no text of it.
+/// Lets a customer claim the device. It contains a secret, hence no `Debug`.
 #[derive(Clone, PartialEq, Message)]
 #[prost(skip_debug)]
 pub struct ClaimDevice {
-    /// What the customer has to know.
+    /// The secret that the customer must know.
     #[prost(string, tag = "1")]
     pub secret_key: String,
-    /// For how long, milliseconds; 0 for the usual time.
+    /// Duration, milliseconds; 0 for the default.
     #[prost(int64, tag = "2")]
     pub duration_ms: i64,
 }
 
-/// A device behind a gateway is there, or has gone.
+/// The connection or disconnection of a device behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct ConnectMsg {
     /// Name of the device.
     #[prost(string, tag = "1")]
     pub device_name: String,
-    /// Type of the device; not of one that has gone.
+    /// Type of the device; empty for a disconnection.
     #[prost(string, tag = "2")]
     pub device_type: String,
 }
@@ -232,7 +232,7 @@ pub struct TelemetryMsg {
 /// Telemetry of devices behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct GatewayTelemetryMsg {
-    /// A message a device.
+    /// One message per device.
     #[prost(message, repeated, tag = "1")]
     pub msg: Vec<TelemetryMsg>,
 }
@@ -251,7 +251,7 @@ pub struct AttributesMsg {
 /// Attributes of devices behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct GatewayAttributesMsg {
-    /// A message a device.
+    /// One message per device.
     #[prost(message, repeated, tag = "1")]
     pub msg: Vec<AttributesMsg>,
 }
@@ -263,7 +263,7 @@ pub struct ClaimDeviceMsg {
     /// Name of the device.
     #[prost(string, tag = "1")]
     pub device_name: String,
-    /// How.
+    /// The secret and the duration.
     #[prost(message, optional, tag = "2")]
     pub claim_request: Option<ClaimDevice>,
 }
@@ -272,12 +272,12 @@ pub struct ClaimDeviceMsg {
 #[derive(Clone, PartialEq, Message)]
 #[prost(skip_debug)]
 pub struct GatewayClaimMsg {
-    /// A message a device.
+    /// One message per device.
     #[prost(message, repeated, tag = "1")]
     pub msg: Vec<ClaimDeviceMsg>,
 }
 
-/// What a device behind a gateway answers to a call.
+/// The response of a device behind a gateway to an RPC call.
 #[derive(Clone, PartialEq, Message)]
 pub struct GatewayRpcResponseMsg {
     /// Name of the device.
@@ -286,12 +286,12 @@ pub struct GatewayRpcResponseMsg {
     /// Number of the call.
     #[prost(int32, tag = "2")]
     pub id: i32,
-    /// The answer.
+    /// The response.
     #[prost(string, tag = "3")]
     pub data: String,
 }
 
-/// Asks for attributes of a device behind a gateway.
+/// A request for attributes of a device behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct GatewayAttributesRequestMsg {
     /// Number of the request.
@@ -300,26 +300,26 @@ pub struct GatewayAttributesRequestMsg {
     /// Name of the device.
     #[prost(string, tag = "2")]
     pub device_name: String,
-    /// Client attributes, not shared ones.
+    /// Whether client attributes are requested, not shared ones.
     #[prost(bool, tag = "3")]
     pub client: bool,
-    /// Their names.
+    /// The names of the attributes.
     #[prost(string, repeated, tag = "4")]
     pub keys: Vec<String>,
 }
 
-/// The answer.
+/// The response to a request for attributes of a device behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct GatewayAttributeResponseMsg {
     /// Name of the device.
     #[prost(string, tag = "1")]
     pub device_name: String,
-    /// What it is answered.
+    /// The attributes.
     #[prost(message, optional, tag = "2")]
     pub response_msg: Option<GetAttributeResponseMsg>,
 }
 
-/// Shared attributes of a device behind a gateway have changed.
+/// Notification of changed shared attributes of a device behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct GatewayAttributeUpdateNotificationMsg {
     /// Name of the device.
@@ -330,7 +330,7 @@ pub struct GatewayAttributeUpdateNotificationMsg {
     pub notification_msg: Option<AttributeUpdateNotificationMsg>,
 }
 
-/// A call to a device behind a gateway.
+/// An RPC call to a device behind a gateway.
 #[derive(Clone, PartialEq, Message)]
 pub struct GatewayDeviceRpcRequestMsg {
     /// Name of the device.
@@ -350,7 +350,7 @@ pub use provisioning::{
 };
 
 impl KeyValueProto {
-    /// A value with its name.
+    /// Creates a named value.
     pub fn of(key: &str, value: KvValueRef<'_>) -> Self {
         let mut out = Self {
             key: key.to_owned(),
@@ -367,10 +367,10 @@ impl KeyValueProto {
         out
     }
 
-    /// Packs it.
+    /// Packs the value.
     ///
     /// # Errors
-    /// It has no name, or a wrong one, or is no value of its type.
+    /// The name is missing or invalid, or the value is invalid for its type.
     pub fn pack(&self, out: &mut Vec<u8>) -> Result<(), MessageError> {
         if self.key.trim().is_empty() {
             return Err(MessageError::Invalid("key is empty"));
@@ -397,7 +397,7 @@ impl KeyValueProto {
 }
 
 impl TsKvProto {
-    /// A stored attribute.
+    /// Converts a stored attribute.
     pub fn of(attribute: &Attribute) -> Self {
         Self {
             ts: attribute.last_update_ts,
@@ -407,10 +407,10 @@ impl TsKvProto {
 }
 
 impl PostTelemetryMsg {
-    /// Writes its rows. `now` gives the time of those without one.
+    /// Writes the rows. `now` returns the time of rows without one.
     ///
     /// # Errors
-    /// It has no rows, a row has no values, or one of them is wrong. The writer holds a part of it then.
+    /// There are no rows, a row has no values, or a value is invalid. The writer then holds a part of the message.
     pub fn write(
         &self,
         mut now: impl FnMut() -> i64,
@@ -437,10 +437,10 @@ impl PostTelemetryMsg {
 }
 
 impl PostAttributeMsg {
-    /// Packs its values.
+    /// Packs the values.
     ///
     /// # Errors
-    /// There are none, or one of them is wrong. `out` holds a part of them then.
+    /// There are no values, or one of them is invalid. `out` then holds a part of them.
     pub fn pack(&self, out: &mut Vec<u8>) -> Result<(), MessageError> {
         if self.kv.is_empty() {
             return Err(MessageError::Invalid("there is no value"));

@@ -1,4 +1,4 @@
-//! Messages to key-values, straight from their bytes.
+//! Decodes messages to key-values, directly from their bytes.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,11 +11,11 @@ use crate::plan::{DecodePlan, FieldCardinality, FieldKind, FieldPlan, MessageInd
 use crate::text::{ProtobufJsonWriter, not_finite};
 use crate::{MAX_MESSAGE_BYTES, MessageError, ProtobufSchema};
 
-/// What any message may grow to, and what each of its bytes adds.
+/// The output allowed for any message, and the addition per byte of the message.
 const BASE_GROWTH: usize = 64 << 10;
 const GROWTH_PER_BYTE: usize = 16;
 
-/// What is left to a message of the work and the output that its size allows.
+/// The remaining work and output that the size of a message allows.
 pub(crate) struct DecodeBudget(usize);
 
 impl DecodeBudget {
@@ -23,7 +23,7 @@ impl DecodeBudget {
         Self(BASE_GROWTH + GROWTH_PER_BYTE * payload.len())
     }
 
-    /// Takes one step, and the bytes that it writes.
+    /// Charges one step and the bytes that it writes.
     pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), MessageError> {
         self.0 = self.0.checked_sub(bytes + 1).ok_or(MessageError::Grows)?;
         Ok(())
@@ -31,11 +31,11 @@ impl DecodeBudget {
 }
 
 impl ProtobufSchema {
-    /// Writes a telemetry message as a row: the message, or the values of one with `ts` and `values`. `now` gives the time of
-    /// one that carries none.
+    /// Writes a telemetry message as a row: the whole message, or the values of a message with `ts` and `values`. `now`
+    /// returns the time if the message has none.
     ///
     /// # Errors
-    /// It does not follow the schema, or grows beyond its bounds. The writer holds a part of it then.
+    /// The message violates the schema, or exceeds its budget. The writer then holds a part of it.
     pub fn telemetry(
         &self,
         payload: &[u8],
@@ -61,10 +61,10 @@ impl ProtobufSchema {
         Ok(())
     }
 
-    /// Packs the fields of an attributes message onto `out` and returns how many there are.
+    /// Packs the fields of an attributes message onto `out` and returns their number.
     ///
     /// # Errors
-    /// It does not follow the schema, or grows beyond its bounds. `out` is as it was.
+    /// The message violates the schema, or exceeds its budget. `out` is unchanged then.
     pub fn attributes(
         &self,
         payload: &[u8],
@@ -81,10 +81,10 @@ impl ProtobufSchema {
         packed
     }
 
-    /// The JSON text of a message.
+    /// Converts a message to JSON text.
     ///
     /// # Errors
-    /// It does not follow the schema, or grows beyond its bounds.
+    /// The message violates the schema, or exceeds its budget.
     pub fn to_json(&self, payload: &[u8]) -> Result<String, MessageError> {
         check_size(payload)?;
         let mut out = String::new();
@@ -120,7 +120,7 @@ const fn check_size(payload: &[u8]) -> Result<(), MessageError> {
     Ok(())
 }
 
-/// Packs key-values within what a message may become.
+/// Packs key-values within the budget of a message.
 struct KeyValuePacker<'s> {
     plan: &'s DecodePlan,
     rules: &'s JsonRules,
@@ -136,7 +136,7 @@ impl<'s> KeyValuePacker<'s> {
         }
     }
 
-    /// The fields of a message; returns how many there are.
+    /// Packs the fields of a message; returns their number.
     fn fields(&mut self, message: &MessageFields<'_, '_>, out: &mut Vec<u8>) -> Result<u32, MessageError> {
         let mut count = 0;
         for (field, slot) in message.fields() {
@@ -160,7 +160,7 @@ impl<'s> KeyValuePacker<'s> {
         Ok(count)
     }
 
-    /// The fields of a message within another one, or the entries of a map.
+    /// Packs the fields of a nested message, or the entries of a map.
     fn members<'p>(
         &mut self,
         field: &FieldPlan,
@@ -194,7 +194,7 @@ impl<'s> KeyValuePacker<'s> {
         }
     }
 
-    /// One value that is no message.
+    /// Packs one value other than a message.
     fn value(
         &mut self,
         kind: FieldKind,
@@ -217,7 +217,7 @@ impl<'s> KeyValuePacker<'s> {
         Ok(())
     }
 
-    /// A value that becomes JSON.
+    /// Packs a value as JSON.
     fn nested(
         &mut self,
         out: &mut Vec<u8>,
@@ -248,12 +248,12 @@ fn pack_number(plan: &DecodePlan, kind: FieldKind, number: u64, out: &mut Vec<u8
     }
 }
 
-/// A number, or what stands for it where it is none.
+/// Returns the number, or the text that replaces it if it is not finite.
 fn finite_or_text(value: f64) -> KvValueRef<'static> {
     not_finite(value).map_or(KvValueRef::Double(value), KvValueRef::Text)
 }
 
-/// The number that a `float` reads as: 3.6, not 3.5999999046325684.
+/// Converts a `float` to the number that people read: 3.6, not 3.5999999046325684.
 pub(crate) fn widen_float(value: f32) -> f64 {
     if !value.is_finite() {
         return value.into();
@@ -265,7 +265,7 @@ pub(crate) fn widen_float(value: f32) -> f64 {
         .unwrap_or_else(|_| value.into())
 }
 
-/// The time that a field holds, milliseconds.
+/// Reads the time in a field, milliseconds.
 fn time(field: &FieldPlan, slot: &FieldContent<'_>) -> Result<i64, MessageError> {
     let number = match slot {
         FieldContent::Number(number) => *number,

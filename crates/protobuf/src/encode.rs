@@ -1,4 +1,5 @@
-//! Calls to devices as messages of their schema, as lenient about types as the JSON mapping that devices know.
+//! Encodes RPC calls to devices as messages of their schema, as lenient about types as the JSON mapping that devices
+//! know.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,8 +10,8 @@ use serde_json::{Map, Value as Json};
 use crate::{MessageError, ProtobufSchema};
 
 impl ProtobufSchema {
-    /// A call as a message of this schema, which has `method`, `requestId` and `params`. `params` is JSON text; where the field
-    /// is a string, an object or a list goes there as its text.
+    /// Encodes a call as a message of this schema, which has `method`, `requestId` and `params`. `params` is JSON text;
+    /// if the field is a string, an object or a list is stored as its text.
     ///
     /// # Errors
     /// The parameters do not fit the schema.
@@ -34,7 +35,8 @@ impl ProtobufSchema {
     }
 }
 
-/// A message of these members; those that it has no field for are left out. As deep as the JSON, whose reader bounds it.
+/// Builds a message of these members; members without a field are omitted. The recursion is as deep as the JSON, which
+/// the JSON parser limits.
 fn message(
     descriptor: MessageDescriptor,
     members: &Map<String, Json>,
@@ -154,7 +156,7 @@ fn boolean(json: &Json) -> Option<bool> {
     }
 }
 
-/// A whole number, also as text or written with decimals that are zero.
+/// Converts a whole number, also from text or with zero decimals.
 fn as_integer(json: &Json) -> Option<i128> {
     let exact = |value: f64| (value.fract() == 0.0 && value.abs() < 1e19).then_some(value as i128);
     match json {

@@ -1,18 +1,18 @@
-//! What a message has of each field: references into its bytes, gathered in one walk.
+//! The contents of the fields of a message: references to its bytes, gathered in one walk.
 //!
-//! A message that is sent in several pieces is what its pieces are one behind the other, which is how those that occur more
-//! than once are joined. The first walk checks all that is within a message; what is within it is walked again when it is
-//! written, and not checked any more.
+//! A message sent in several pieces equals the concatenation of its pieces; repeated occurrences are joined this way.
+//! The first walk checks the whole message, nested messages included. Nested messages are walked again when they are
+//! written, without another check.
 
 use std::borrow::Cow;
 
 use crate::plan::{DecodePlan, FieldCardinality, FieldKind, FieldPlan, MessageIndex, MessagePlan};
 use crate::wire::{self, BYTES, TOO_DEEP, WRONG_MAP, WRONG_TYPE, WireError};
 
-/// Fields that a message gathers without an allocation.
+/// Most fields that are gathered without an allocation.
 const INLINE_FIELDS: usize = 16;
 
-/// What a message has of a field.
+/// The content of a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FieldContent<'p> {
     Absent,
@@ -20,12 +20,12 @@ pub(crate) enum FieldContent<'p> {
     Number(u64),
     Text(&'p str),
     Bytes(&'p [u8]),
-    /// Messages, elements of a list (one behind the other where they can be), entries of a map.
+    /// Messages, elements of a list (concatenated if possible), entries of a map.
     Pieces(PieceList<'p>),
 }
 
 impl<'p> FieldContent<'p> {
-    /// One piece.
+    /// Creates a list of one piece.
     pub(crate) const fn single_piece(first: &'p [u8]) -> Self {
         Self::Pieces(PieceList {
             first,
@@ -34,7 +34,7 @@ impl<'p> FieldContent<'p> {
         })
     }
 
-    /// The text, or its default.
+    /// Returns the text, or its default.
     pub(crate) const fn text(&self) -> &'p str {
         match self {
             Self::Text(text) => text,
@@ -42,7 +42,7 @@ impl<'p> FieldContent<'p> {
         }
     }
 
-    /// The bytes, or their default.
+    /// Returns the bytes, or their default.
     pub(crate) const fn bytes(&self) -> &'p [u8] {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -50,7 +50,7 @@ impl<'p> FieldContent<'p> {
         }
     }
 
-    /// The number, or its default.
+    /// Returns the number, or its default.
     pub(crate) fn number(&self, plan: &DecodePlan, kind: FieldKind) -> u64 {
         match self {
             Self::Number(number) => *number,
@@ -59,20 +59,20 @@ impl<'p> FieldContent<'p> {
     }
 }
 
-/// A piece, and where in a [`PieceChain`] the others are.
+/// A piece, and the position of the others in a [`PieceChain`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PieceList<'p> {
     first: &'p [u8],
-    /// The place of the next one and 1, or 0.
+    /// The index of the next piece plus 1, or 0.
     next: u32,
     last: u32,
 }
 
-/// Pieces of all fields of a message but the first of each, and the place of the next one of each.
+/// All pieces of all fields except the first of each field, with the position of the next piece.
 #[derive(Debug, Default)]
 pub(crate) struct PieceChain<'p>(Vec<(&'p [u8], u32)>);
 
-/// Goes through pieces.
+/// Iterates over pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'c, 'p> {
     chain: &'c [(&'p [u8], u32)],
@@ -94,7 +94,7 @@ impl<'p> Iterator for PieceIter<'_, 'p> {
 }
 
 impl<'p> PieceIter<'_, 'p> {
-    /// One piece.
+    /// Iterates over one piece.
     pub(crate) const fn one(piece: &'p [u8]) -> Self {
         Self {
             chain: &[],
@@ -105,7 +105,7 @@ impl<'p> PieceIter<'_, 'p> {
 }
 
 impl<'p> PieceChain<'p> {
-    /// The pieces of a slot.
+    /// Iterates over the pieces of a slot.
     pub(crate) fn pieces(&self, slot: &FieldContent<'p>) -> PieceIter<'_, 'p> {
         let (piece, next) = match slot {
             FieldContent::Pieces(pieces) => (Some(pieces.first), pieces.next),
@@ -125,7 +125,7 @@ impl<'p> PieceChain<'p> {
             (WireValue::Bytes(bytes), _) => FieldContent::Bytes(bytes),
             (WireValue::Piece(piece), FieldContent::Pieces(pieces)) => {
                 self.0.push((piece, 0));
-                // A message has far fewer bytes than places would need more bits.
+                // A message is far too small for indexes of more than 32 bits.
                 let place = self.0.len() as u32;
                 match (pieces.last as usize)
                     .checked_sub(1)
@@ -142,7 +142,7 @@ impl<'p> PieceChain<'p> {
     }
 }
 
-/// What a message has of its fields, in their order.
+/// The contents of a message's fields, in order.
 pub(crate) struct MessageFields<'g, 'p> {
     pub(crate) message: &'g MessagePlan,
     pub(crate) slots: &'g [FieldContent<'p>],
@@ -150,7 +150,7 @@ pub(crate) struct MessageFields<'g, 'p> {
 }
 
 impl<'p> MessageFields<'_, 'p> {
-    /// The fields with what there is of them: not those that can be absent, and are.
+    /// Iterates over the fields with their contents; `None` for fields with presence that are not set.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&FieldPlan, Option<&FieldContent<'p>>)> {
         self.message.fields.iter().zip(self.slots).map(|(field, slot)| {
             let is_absent = matches!(
@@ -167,7 +167,7 @@ impl<'p> MessageFields<'_, 'p> {
         })
     }
 
-    /// A field with what there is of it.
+    /// Returns a field with its content.
     pub(crate) fn field(&self, place: usize) -> Option<(&FieldPlan, &FieldContent<'p>)> {
         match self.fields().nth(place)? {
             (field, Some(slot)) => Some((field, slot)),
@@ -176,7 +176,8 @@ impl<'p> MessageFields<'_, 'p> {
     }
 }
 
-/// Gathers a message that is in these pieces, and does something with it. `check` is for one that has not been walked yet.
+/// Gathers a message from these pieces, and passes its fields to `work`. `check` is set for a message that has not been
+/// walked yet.
 pub(crate) fn with_message_fields<'p, T, E: From<WireError>>(
     plan: &DecodePlan,
     at: MessageIndex,
@@ -185,7 +186,7 @@ pub(crate) fn with_message_fields<'p, T, E: From<WireError>>(
     work: impl FnOnce(&MessageFields<'_, 'p>) -> Result<T, E>,
 ) -> Result<T, E> {
     let message = plan.message(at);
-    // Behind the fields: which field of a group is set.
+    // After the fields, a slot per oneof tells which of its fields is set.
     let count = message.fields.len() + message.oneofs;
     let (mut few, mut many);
     let slots = if count <= INLINE_FIELDS {
@@ -231,7 +232,7 @@ pub(crate) fn with_message_fields<'p, T, E: From<WireError>>(
     })
 }
 
-/// Something of a field.
+/// One value of a field.
 #[derive(Clone, Copy)]
 enum WireValue<'p> {
     Number(u64),
@@ -240,7 +241,7 @@ enum WireValue<'p> {
     Piece(&'p [u8]),
 }
 
-/// Goes through the fields of a message, below which so many levels may be.
+/// Walks through the fields of a message, which may nest `depth` further levels.
 fn walk<'p>(
     plan: &DecodePlan,
     message: &MessagePlan,
@@ -275,7 +276,7 @@ fn walk<'p>(
     Ok(())
 }
 
-/// Where values are read.
+/// The context in which values are read.
 #[derive(Clone, Copy)]
 struct WireContext<'s> {
     plan: &'s DecodePlan,
@@ -305,7 +306,7 @@ impl WireContext<'_> {
         }
     }
 
-    /// The bytes of one element of a list, or of all that are one behind the other.
+    /// Returns the bytes of one list element, or of all elements of a packed list.
     fn elements<'p>(self, kind: FieldKind, wire: u8, bytes: &mut &'p [u8]) -> Result<&'p [u8], WireError> {
         if wire == BYTES && kind.is_packable() {
             let piece = wire::chunk(bytes)?;
@@ -323,7 +324,7 @@ impl WireContext<'_> {
         })
     }
 
-    /// An entry of a map. Either part may be missing, and have its default.
+    /// Reads a map entry. Key and value may be missing, and then have their defaults.
     fn entry<'p>(
         self,
         key_kind: FieldKind,
@@ -359,7 +360,7 @@ impl WireContext<'_> {
     }
 }
 
-/// The key of an entry of a map.
+/// The key of a map entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EntryKey<'p> {
     Bool(bool),
@@ -369,7 +370,7 @@ pub(crate) enum EntryKey<'p> {
 }
 
 impl<'p> EntryKey<'p> {
-    /// It as text.
+    /// Converts the key to text.
     pub(crate) fn text(self) -> Cow<'p, str> {
         match self {
             Self::Bool(key) => (if key { "true" } else { "false" }).into(),
@@ -382,15 +383,15 @@ impl<'p> EntryKey<'p> {
 
 /// The entries of a map.
 pub(crate) struct MapEntries<'p> {
-    /// In the order of the keys, so that the same message always becomes the same text. Of entries with the same key the last
+    /// Sorted by key, so that the same message always becomes the same text. Of entries with the same key, the last
     /// counts.
     pub(crate) entries: Vec<(EntryKey<'p>, FieldContent<'p>)>,
-    /// What their values refer to.
+    /// The pieces that their values refer to.
     pub(crate) chain: PieceChain<'p>,
 }
 
 impl<'p> MapEntries<'p> {
-    /// Of a map that has been walked.
+    /// Reads the entries of a map that has been walked.
     pub(crate) fn of(
         plan: &DecodePlan,
         kinds: (FieldKind, FieldKind),

@@ -1,4 +1,4 @@
-//! What a device profile says about payloads.
+//! The payload configuration of a device profile.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,10 +17,10 @@ struct PayloadTypeConfiguration {
     use_json_payload_format_for_default_downlink_topics: Option<bool>,
 }
 
-/// Calls to the device of a profile that says nothing about them.
+/// Schema of calls to the device, for a profile without one.
 const DEFAULT_RPC_REQUEST_SCHEMA: &str = "syntax = \"proto3\";\npackage rpc;\nmessage RpcRequestMsg {\n  optional string method = 1;\n  \
                     optional int32 requestId = 2;\n  optional string params = 3;\n}\n";
-/// Answers to them.
+/// Schema of responses to such calls, for a profile without one.
 const DEFAULT_RPC_RESPONSE_SCHEMA: &str =
     "syntax = \"proto3\";\npackage rpc;\nmessage RpcResponseMsg {\n  optional string payload = 1;\n}\n";
 
@@ -28,21 +28,21 @@ const DEFAULT_RPC_RESPONSE_SCHEMA: &str =
 #[derive(Debug)]
 pub struct PayloadSchemas {
     configuration: PayloadTypeConfiguration,
-    /// What devices send as telemetry.
+    /// Telemetry from devices.
     pub telemetry: ProtobufSchema,
-    /// What they send as client attributes.
+    /// Client attributes from devices.
     pub attributes: ProtobufSchema,
-    /// Calls to them.
+    /// RPC calls to devices.
     pub call: ProtobufSchema,
-    /// Their answers to these.
+    /// Responses of devices to RPC calls.
     pub answer: ProtobufSchema,
-    /// What is no Protobuf may be JSON.
+    /// Whether payloads that are not Protobuf are parsed as JSON.
     pub json_too: bool,
-    /// What goes to devices on the topics that name no format is JSON.
+    /// Whether messages to devices are JSON on the topics that name no format.
     pub json_downlinks: bool,
 }
 
-/// The same profile, however often it was compiled.
+/// Equal if the configuration is, however often it was compiled.
 impl PartialEq for PayloadSchemas {
     fn eq(&self, other: &Self) -> bool {
         self.configuration == other.configuration
@@ -52,10 +52,10 @@ impl PartialEq for PayloadSchemas {
 impl Eq for PayloadSchemas {}
 
 impl PayloadSchemas {
-    /// Compiles the schemas of a `transportPayloadTypeConfiguration`; `None` where payloads are JSON.
+    /// Compiles the schemas of a `transportPayloadTypeConfiguration`; `None` if payloads are JSON.
     ///
     /// # Errors
-    /// The payload type is unknown, or one of the schemas is wrong.
+    /// The payload type is unknown, or one of the schemas is invalid.
     pub fn compile(configuration: &Value) -> Result<Option<Self>, SchemaError> {
         match configuration.get("transportPayloadType") {
             None | Some(Value::Null) => return Ok(None),
@@ -108,7 +108,7 @@ impl PayloadSchemas {
         }))
     }
 
-    /// Whether these are the schemas of that configuration.
+    /// Returns whether these schemas were compiled from that configuration.
     pub fn is_compiled_from(&self, configuration: &Value) -> bool {
         PayloadTypeConfiguration::deserialize(configuration).is_ok_and(|other| other == self.configuration)
     }

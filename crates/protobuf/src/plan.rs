@@ -1,4 +1,4 @@
-//! What a schema says of the bytes of a message, made once when it is compiled.
+//! The decoding plan of a schema, made once when it is compiled.
 
 use std::collections::HashMap;
 
@@ -8,32 +8,32 @@ use prost_reflect::{FieldDescriptor, Kind as Described, MessageDescriptor, Oneof
 
 use crate::wire;
 
-/// The messages of a schema, the one that is sent first, and its enumerations.
+/// The messages of a schema, root message first, and its enumerations.
 #[derive(Debug)]
 pub(crate) struct DecodePlan {
     messages: Vec<MessagePlan>,
     enums: Vec<EnumPlan>,
 }
 
-/// Which of the messages of a plan.
+/// The index of a message in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MessageIndex(usize);
 
-/// Which of the enumerations of a plan.
+/// The index of an enumeration in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EnumIndex(usize);
 
 impl MessageIndex {
-    /// The message that is sent.
+    /// The message that devices exchange.
     pub(crate) const ROOT: Self = Self(0);
 }
 
 /// A message.
 #[derive(Debug, Default)]
 pub(crate) struct MessagePlan {
-    /// In the order of their numbers.
+    /// The fields, in the order of their numbers.
     pub(crate) fields: Vec<FieldPlan>,
-    /// How many groups of fields there are of which one at a time is set.
+    /// The number of oneofs.
     pub(crate) oneofs: usize,
 }
 
@@ -43,28 +43,28 @@ pub(crate) struct FieldPlan {
     pub(crate) number: u32,
     /// Its name in JSON.
     pub(crate) key: FieldKey,
-    /// The name and the colon behind it, as they stand in JSON.
+    /// The name in JSON syntax, followed by a colon.
     pub(crate) member: String,
     pub(crate) shape: FieldCardinality,
     pub(crate) kind: FieldKind,
 }
 
-/// The key that a field becomes.
+/// The key of a field in key-values.
 #[derive(Debug)]
 pub(crate) struct FieldKey {
     pub(crate) bytes: usize,
-    /// It with its length, or why it cannot be one.
+    /// The key with its length, or the reason why the name is not a valid key.
     pub(crate) packed: Result<Vec<u8>, &'static str>,
 }
 
-/// How often a field may be there.
+/// How often a field may occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldCardinality {
-    /// Once: the last counts, and messages are joined.
+    /// Once: the last occurrence counts, and messages are merged.
     Single {
-        /// Otherwise it has a default.
+        /// Whether the field has presence; otherwise it has a default.
         can_be_absent: bool,
-        /// The group of fields that it is of.
+        /// The oneof that the field belongs to.
         oneof: Option<usize>,
     },
     /// Any number of times.
@@ -73,7 +73,7 @@ pub(crate) enum FieldCardinality {
     Map(FieldKind),
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     Bool,
@@ -99,7 +99,7 @@ pub(crate) enum FieldKind {
 #[derive(Debug, Default)]
 struct EnumPlan {
     default: i32,
-    /// In the order of the numbers.
+    /// Sorted by number.
     names: Vec<(i32, String)>,
 }
 
@@ -121,14 +121,14 @@ impl FieldKind {
         }
     }
 
-    /// Whether many may follow each other without their numbers.
+    /// Returns whether repeated values may be packed, without their field numbers.
     pub(crate) const fn is_packable(self) -> bool {
         self.wire() != wire::BYTES
     }
 }
 
 impl DecodePlan {
-    /// The plan for a message and all that it refers to.
+    /// Creates the plan for a message and everything that it refers to.
     pub(crate) fn of(root: &MessageDescriptor) -> Self {
         let mut plan = Self {
             messages: Vec::new(),
@@ -149,7 +149,7 @@ impl DecodePlan {
         plan
     }
 
-    /// A message of the plan.
+    /// Returns a message of the plan.
     pub(crate) fn message(&self, at: MessageIndex) -> &MessagePlan {
         const NONE: &MessagePlan = &MessagePlan {
             fields: Vec::new(),
@@ -158,14 +158,14 @@ impl DecodePlan {
         self.messages.get(at.0).unwrap_or(NONE)
     }
 
-    /// The name of a value of an enumeration, if it has one.
+    /// Returns the name of an enumeration value, if it has one.
     pub(crate) fn name(&self, at: EnumIndex, number: i32) -> Option<&str> {
         let names = &self.enums.get(at.0)?.names;
         let place = names.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         names.get(place).map(|(_, name)| name.as_str())
     }
 
-    /// The number that stands for a value of this kind that was not sent.
+    /// Returns the number for a value of this kind that was not sent.
     pub(crate) fn default(&self, kind: FieldKind) -> u64 {
         match kind {
             FieldKind::Enum(at) => self
@@ -254,12 +254,12 @@ impl DecodePlan {
     }
 }
 
-/// The groups of fields of which one at a time is set; not those that stand for a field that can be absent.
+/// The oneofs of a message, without the synthetic ones of optional fields.
 fn oneofs(message: &MessageDescriptor) -> impl Iterator<Item = OneofDescriptor> {
     message.oneofs().filter(|oneof| !oneof.is_synthetic())
 }
 
-/// What a plan has a place for.
+/// The messages and enumerations with an index in the plan.
 struct DescriptorIndex {
     messages: Vec<MessageDescriptor>,
     places: HashMap<String, usize>,
@@ -276,7 +276,7 @@ impl FieldKey {
     }
 }
 
-/// Whether a name can be a key.
+/// Checks whether a name is a valid key.
 pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
     if key.trim().is_empty() {
         return Err("key is empty");
@@ -288,9 +288,9 @@ pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
 }
 
 impl MessagePlan {
-    /// The field of a number, and its place.
+    /// Returns the field with this number, and its index.
     pub(crate) fn field(&self, number: u32) -> Option<(usize, &FieldPlan)> {
-        // Most messages number their fields from 1 on.
+        // Most messages number their fields from 1 upwards.
         let likely = (number as usize).wrapping_sub(1);
         if let Some(field) = self.fields.get(likely)
             && field.number == number

@@ -1,6 +1,7 @@
-//! The decoder by reflection that the one by a plan has to agree with, byte for byte: for tests, fuzzing and comparison of speed.
+//! A decoder by reflection, with which the decoder by plan must agree byte for byte: for tests, fuzzing and speed
+//! comparisons.
 //!
-//! It builds a tree of each message. In one thing it is more lenient than a decoder should be: it does not look at the wire
+//! It builds a tree of each message. In one respect it is more lenient than a decoder should be: it ignores the wire
 //! type of a map.
 
 mod decode;
@@ -15,10 +16,10 @@ use crate::{MessageError, ProtobufSchema};
 
 pub use decode::{attributes, telemetry, to_json};
 
-/// Decodes a message in all ways by both decoders.
+/// Decodes a message in all ways with both decoders.
 ///
 /// # Errors
-/// They do not agree: what each of them says.
+/// The decoders disagree; the text has both results.
 pub fn check_agreement(schema: &ProtobufSchema, payload: &[u8]) -> Result<(), String> {
     let rules = JsonRules::default();
     compare(

@@ -1,4 +1,4 @@
-//! Schemas: proto3 text, compiled to the description of its last message.
+//! Schemas: proto3 text, compiled to the descriptor of its last message.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub const MAX_SCHEMA_BYTES: usize = 32 << 10;
 
 const PREFIX: &str = "[Transport Configuration]";
 
-/// Why a schema was refused, in words for whoever has written it.
+/// The reason why a schema was refused, in words for its author.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{PREFIX} {0}")]
 pub struct SchemaError(String);
@@ -21,17 +21,18 @@ pub struct SchemaError(String);
 #[derive(Debug, Clone)]
 pub struct ProtobufSchema {
     pub(crate) root: MessageDescriptor,
-    /// How its messages are decoded.
+    /// The plan for decoding its messages.
     pub(crate) plan: Arc<DecodePlan>,
-    /// The places of the fields that together make a message carry its own time.
+    /// The indexes of `ts` and `values`, which together give a message its own time.
     pub(crate) timed: Option<(usize, usize)>,
 }
 
 impl ProtobufSchema {
-    /// Compiles a schema; its last message is the one that is sent. `name` is what errors call it.
+    /// Compiles a schema, whose last message is the root. `name` is the schema's name in errors.
     ///
     /// # Errors
-    /// It is too long, no valid proto3, or uses what profiles do not allow: imports, options, extensions, reserved fields.
+    /// The schema is too long, not valid proto3, or uses a construct that profiles do not allow: imports, options,
+    /// extensions, reserved fields.
     pub fn compile(source: &str, name: &str) -> Result<Self, SchemaError> {
         if source.len() > MAX_SCHEMA_BYTES {
             return Err(invalid(
@@ -39,7 +40,7 @@ impl ProtobufSchema {
                 &format!("Schema exceeds {MAX_SCHEMA_BYTES} bytes!"),
             ));
         }
-        // The parser bounds the nesting of messages, and reads all else without recursion.
+        // The parser limits the nesting of messages, and parses everything else without recursion.
         let mut file = protox_parse::parse("schema.proto", source).map_err(|error| {
             let (line, column) = place(source, error.span().map_or(0, |span| span.start));
             unparsable(name, &format!("Syntax error in :{line}:{column}: {error}"))
@@ -69,10 +70,10 @@ impl ProtobufSchema {
         Ok(Self { root, plan, timed })
     }
 
-    /// What telemetry needs beyond a valid schema.
+    /// Checks the additional requirements for telemetry.
     ///
     /// # Errors
-    /// The message has no fields, or `ts` and `values` alone but not of their types.
+    /// The message has no fields, or it has only `ts` and `values` with wrong types.
     pub(crate) fn check_telemetry(&self, name: &str) -> Result<(), SchemaError> {
         if self.root.fields().len() == 0 {
             let message = format!("{} fields is empty!", self.root.name());
@@ -97,10 +98,11 @@ impl ProtobufSchema {
         Err(invalid(name, problem))
     }
 
-    /// What calls to the device need beyond a valid schema: `method`, `requestId` and `params`, and nothing else.
+    /// Checks the additional requirements for RPC calls to the device: the fields `method`, `requestId` and `params`,
+    /// and no others.
     ///
     /// # Errors
-    /// The message has other fields, or they have other types.
+    /// The message has other fields, or fields of other types.
     pub(crate) fn check_rpc(&self, name: &str) -> Result<(), SchemaError> {
         if self.root.fields().len() != 3 {
             let message = self.root.name();
@@ -190,7 +192,7 @@ fn check_enums(enums: &[EnumDescriptorProto], name: &str) -> Result<(), SchemaEr
     )
 }
 
-/// As deep as messages nest, which the parser has bounded.
+/// Recurses as deep as messages nest, which the parser limits.
 fn check_message(message: &DescriptorProto, name: &str) -> Result<(), SchemaError> {
     // The entry of a map field is a message with an option.
     let is_entry = message
@@ -230,7 +232,7 @@ fn check(name: &str, refused: &[(bool, &str)]) -> Result<(), SchemaError> {
     }
 }
 
-/// Gives the fields the names that keys have: those of the JSON mapping. Options, `json_name` among them, do not count.
+/// Names the fields like the keys of the JSON mapping. Options, including `json_name`, are ignored.
 fn name_fields(message: &mut DescriptorProto) {
     for field in &mut message.field {
         field.json_name = Some(json_name(field.name.as_deref().unwrap_or_default()));
@@ -239,7 +241,7 @@ fn name_fields(message: &mut DescriptorProto) {
     message.nested_type.iter_mut().for_each(name_fields);
 }
 
-/// `outdoor_temp` is `outdoorTemp` in JSON.
+/// Converts `outdoor_temp` to `outdoorTemp`, as in JSON.
 fn json_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut upper = false;

@@ -13,7 +13,7 @@ use super::*;
 
 const HEADER: &str = "syntax = \"proto3\";\npackage test;\n";
 
-/// A field of bytes on the wire: a message, a text or packed numbers.
+/// Encodes a field of bytes: a message, a text or packed numbers.
 fn chunk(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2, bytes.len() as u8];
     out.extend_from_slice(bytes);
@@ -118,7 +118,7 @@ fn fields_become_values_of_their_types() {
         ("list", json_of("[\"1\",\"2\"]")),
         ("map", json_of("{\"a\":5}")),
         ("inner", json_of("{\"big\":\"9\",\"d\":0.0,\"inner\":[]}")),
-        // A text that holds a number is one, as in JSON.
+        // A text with a number becomes a number, as in JSON.
         ("right", KvValue::Long(12)),
     ]
     .map(|(key, value)| (key.to_owned(), value));
@@ -152,7 +152,7 @@ fn a_message_with_ts_and_values_carries_its_time() {
     payload.extend(chunk(2, &values));
     let row = vec![("a".to_owned(), KvValue::Double(1.5))];
     assert_eq!(telemetry(&schema, &payload).expect("telemetry"), [(10_000, row)]);
-    // Without a time it is a message like any other.
+    // Without a time, it is an ordinary message.
     let row = vec![("values".to_owned(), json_of("{\"a\":1.5}"))];
     assert_eq!(telemetry(&schema, &payload[3..]).expect("telemetry"), [(77, row)]);
     assert!(telemetry(&schema, b"").expect("nothing").is_empty());

@@ -1,4 +1,4 @@
-//! The JSON mapping of messages, with all defaults: what nested values and answers to calls become.
+//! The JSON mapping of messages, with all defaults: the form of nested values and of RPC responses.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,7 +11,7 @@ use crate::message::{FieldContent, MapEntries, PieceChain, PieceIter, with_messa
 use crate::plan::{DecodePlan, FieldCardinality, FieldKind, FieldPlan, MessageIndex};
 use crate::wire;
 
-/// Writes JSON within what a message may become.
+/// Writes JSON within the budget of a message.
 pub(crate) struct ProtobufJsonWriter<'w> {
     pub(crate) plan: &'w DecodePlan,
     pub(crate) budget: &'w mut DecodeBudget,
@@ -19,7 +19,7 @@ pub(crate) struct ProtobufJsonWriter<'w> {
 }
 
 impl ProtobufJsonWriter<'_> {
-    /// Writes a message as an object, its fields in the order of their numbers. `check` as for [`with_message_fields`].
+    /// Writes a message as an object, its fields in the order of their numbers. `check` as in [`with_message_fields`].
     pub(crate) fn message(
         &mut self,
         at: MessageIndex,
@@ -45,7 +45,7 @@ impl ProtobufJsonWriter<'_> {
         })
     }
 
-    /// Writes what there is of a field.
+    /// Writes the content of a field.
     pub(crate) fn field<'p>(
         &mut self,
         field: &FieldPlan,
@@ -59,7 +59,7 @@ impl ProtobufJsonWriter<'_> {
         }
     }
 
-    /// Writes one value. Whole numbers of 64 bits are strings, as the mapping says.
+    /// Writes one value. 64-bit integers are strings, as the mapping requires.
     pub(crate) fn value<'p>(
         &mut self,
         kind: FieldKind,
@@ -68,7 +68,7 @@ impl ProtobufJsonWriter<'_> {
     ) -> Result<(), MessageError> {
         self.budget.spend(2)?;
         if let FieldKind::Message(at) = kind {
-            // This takes from the budget itself.
+            // Charges the budget itself.
             return self.message(at, chain.pieces(slot), false);
         }
         let before = self.out.len();
@@ -153,7 +153,7 @@ impl ProtobufJsonWriter<'_> {
     }
 }
 
-/// What stands for a double that JSON has no number for.
+/// Returns the text for a double that has no JSON number.
 pub(crate) const fn not_finite(value: f64) -> Option<&'static str> {
     if value.is_nan() {
         Some("NaN")

@@ -1,4 +1,4 @@
-//! The wire format of Protobuf: what is read of the front of some bytes.
+//! The wire format of Protobuf: reads values from the front of a byte slice.
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>
 
@@ -13,10 +13,10 @@ const GROUP: u8 = 3;
 const END_OF_GROUP: u8 = 4;
 pub(crate) const FIXED32: u8 = 5;
 
-/// How deep messages and groups may nest.
+/// Largest nesting depth of messages and groups.
 pub(crate) const MAX_DEPTH: u32 = 100;
 
-/// What is wrong with bytes.
+/// An error in the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WireError(pub(crate) &'static str);
@@ -53,19 +53,19 @@ pub(crate) fn key(bytes: &mut &[u8]) -> Result<(u32, u8), WireError> {
     Ok((number, wire))
 }
 
-/// What a length stands before.
+/// Reads a length and the bytes it covers.
 #[inline]
 pub(crate) fn chunk<'p>(bytes: &mut &'p [u8]) -> Result<&'p [u8], WireError> {
     let length = usize::try_from(varint(bytes)?).map_err(|_| CUT_SHORT)?;
     kv::take(bytes, length).map_err(|_| CUT_SHORT)
 }
 
-/// Bytes as text.
+/// Checks that bytes are UTF-8 text.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, WireError> {
     std::str::from_utf8(bytes).map_err(|_| WRONG_TEXT)
 }
 
-/// A number of a kind that is none of text, bytes and message: whole numbers with their sign extended, the bits of others.
+/// Reads a number, of any kind except text, bytes and message: integers with their sign extended, other kinds as bits.
 #[inline]
 pub(crate) fn number(kind: FieldKind, bytes: &mut &[u8]) -> Result<u64, WireError> {
     let signed = |value: i32| i64::from(value) as u64;
@@ -82,7 +82,7 @@ pub(crate) fn number(kind: FieldKind, bytes: &mut &[u8]) -> Result<u64, WireErro
             let value = varint(bytes)?;
             Ok(match kind {
                 FieldKind::Bool => (value != 0).into(),
-                // What is too long loses its upper bits.
+                // Values that are too long lose their upper bits.
                 FieldKind::Int32 | FieldKind::Enum(_) => signed(value as i32),
                 FieldKind::Uint32 => (value as u32).into(),
                 FieldKind::Sint32 => {
@@ -96,8 +96,8 @@ pub(crate) fn number(kind: FieldKind, bytes: &mut &[u8]) -> Result<u64, WireErro
     }
 }
 
-/// Passes over a field that the schema does not know. `within_entry` is for those in the entry of a map, where the depth counts for
-/// every field as it does for groups.
+/// Skips a field that is not in the schema. `within_entry` is set in a map entry, where every field counts as one level
+/// of depth, as groups do.
 pub(crate) fn skip(
     (number, wire): (u32, u8),
     bytes: &mut &[u8],

@@ -1,8 +1,8 @@
-//! Messages of QoS 1 and 2 on their way to the peer (MQTT 5 §4.3, §4.4), and the identifiers they occupy.
+//! Messages of QoS 1 and 2 in flight to the peer (MQTT 5 §4.3, §4.4), and the identifiers they occupy.
 //!
-//! Entries stand in the order they were sent. Identifiers are handed out in ascending order, so that, seen from the
-//! first entry around the circle, they are sorted too: an acknowledgement is found at the front, or by bisection.
-//! Only when the numbers lap an entry that is still waiting is the order lost, until the queue runs empty.
+//! Entries are in the order of sending. Identifiers are allocated in ascending order, so that they are also sorted,
+//! seen from the first entry around the circle: an acknowledged entry is found at the front, or by bisection. The order
+//! is lost only when the numbers lap an entry that still waits, until the queue is empty again.
 
 use std::collections::VecDeque;
 

@@ -26,7 +26,7 @@ impl KeepAliveInterval {
         }
     }
 
-    /// Returns when the client has to have sent something after `last_ms`: one interval later.
+    /// Returns by when the client must send something after `last_ms`: one interval later.
     #[inline]
     pub const fn ping_due_ms(self, last_ms: u64) -> Option<u64> {
         match self.secs {

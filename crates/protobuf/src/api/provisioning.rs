@@ -1,8 +1,8 @@
-//! How devices ask for their credentials. The messages hold secrets, hence no texts of them.
+//! Provisioning messages, by which devices request credentials. They contain secrets, hence no `Debug`.
 
 use prost::{Enumeration, Message};
 
-/// How a device proves who it is.
+/// The kind of credentials by which a device authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum CredentialsTypeProto {
@@ -16,37 +16,37 @@ pub enum CredentialsTypeProto {
     Lwm2mCredentials = 3,
 }
 
-/// How it went.
+/// The outcome of provisioning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum ResponseStatus {
-    /// Nobody knows.
+    /// Unknown.
     Unknown = 0,
     /// The device has credentials.
     Success = 1,
-    /// No profile has such a key and secret.
+    /// No profile has this key and secret.
     NotFound = 2,
     /// The profile does not provision this device.
     Failure = 3,
 }
 
-/// A device asks for its credentials.
+/// A device's request for credentials.
 #[derive(Clone, PartialEq, Message)]
 #[prost(skip_debug)]
 pub struct ProvisionDeviceRequestMsg {
     /// Name of the device.
     #[prost(string, tag = "1")]
     pub device_name: String,
-    /// Kind of the credentials that it brings.
+    /// Kind of the credentials that the device supplies.
     #[prost(enumeration = "CredentialsTypeProto", tag = "2")]
     pub credentials_type: i32,
-    /// Which profile it belongs to.
+    /// Key and secret of the profile.
     #[prost(message, optional, tag = "3")]
     pub provision_device_credentials_msg: Option<ProvisionDeviceCredentialsMsg>,
-    /// The credentials that it brings.
+    /// The credentials that the device supplies.
     #[prost(message, optional, tag = "4")]
     pub credentials_data_proto: Option<CredentialsDataProto>,
-    /// Whether it is a gateway.
+    /// Whether the device is a gateway.
     #[prost(bool, tag = "5")]
     pub gateway: bool,
 }
@@ -63,7 +63,7 @@ pub struct ProvisionDeviceCredentialsMsg {
     pub provision_device_secret: String,
 }
 
-/// Credentials that a device brings: those of its kind.
+/// Credentials supplied by a device: the field of their kind is set.
 #[derive(Clone, PartialEq, Message)]
 #[prost(skip_debug)]
 pub struct CredentialsDataProto {
@@ -111,11 +111,11 @@ pub struct ValidateBasicMqttCredRequestMsg {
     pub password: String,
 }
 
-/// What a device is answered.
+/// The response to a provisioning request.
 #[derive(Clone, PartialEq, Message)]
 #[prost(skip_debug)]
 pub struct ProvisionDeviceResponseMsg {
-    /// How it went.
+    /// The outcome.
     #[prost(enumeration = "ResponseStatus", tag = "1")]
     pub status: i32,
     /// Kind of the credentials.

@@ -1,4 +1,4 @@
-//! Messages to key-values, over a tree.
+//! Converts messages to key-values by a tree.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -22,7 +22,7 @@ fn decode(schema: &ProtobufSchema, payload: &[u8]) -> Result<DynamicMessage, Mes
 /// See [`ProtobufSchema::telemetry`].
 ///
 /// # Errors
-/// It does not follow the schema, or grows beyond its bounds. The writer holds a part of it then.
+/// The message violates the schema, or exceeds its budget. The writer then holds a part of it.
 pub fn telemetry(
     schema: &ProtobufSchema,
     payload: &[u8],
@@ -60,7 +60,7 @@ pub fn telemetry(
 /// See [`ProtobufSchema::attributes`].
 ///
 /// # Errors
-/// It does not follow the schema, or grows beyond its bounds. `out` is as it was.
+/// The message violates the schema, or exceeds its budget. `out` is unchanged then.
 pub fn attributes(
     schema: &ProtobufSchema,
     payload: &[u8],
@@ -79,7 +79,7 @@ pub fn attributes(
 /// See [`ProtobufSchema::to_json`].
 ///
 /// # Errors
-/// It does not follow the schema, or grows beyond its bounds.
+/// The message violates the schema, or exceeds its budget.
 pub fn to_json(schema: &ProtobufSchema, payload: &[u8]) -> Result<String, MessageError> {
     let message = decode(schema, payload)?;
     let mut out = String::new();
@@ -87,7 +87,7 @@ pub fn to_json(schema: &ProtobufSchema, payload: &[u8]) -> Result<String, Messag
     Ok(out)
 }
 
-/// Whether a field is part of the JSON mapping with all defaults: unless it can be absent, and is.
+/// Returns whether a field appears in the JSON mapping with defaults: always, unless it has presence and is not set.
 pub(crate) fn is_present(message: &DynamicMessage, field: &FieldDescriptor) -> bool {
     !field.supports_presence() || message.has_field(field)
 }
@@ -129,7 +129,7 @@ fn entries(
     Ok(u32::try_from(map.len()).unwrap_or(u32::MAX))
 }
 
-/// The kind of the values of a map that `values` is.
+/// Returns the type of the map values if `values` is a map.
 fn map_value(timed: &Option<(FieldDescriptor, FieldDescriptor)>) -> Kind {
     match timed.as_ref().map(|(_, values)| values.kind()) {
         Some(Kind::Message(entry)) if entry.is_map_entry() => entry.map_entry_value_field().kind(),
@@ -187,7 +187,7 @@ fn entry(
     Ok(())
 }
 
-/// A number, or what stands for it where it is none.
+/// Returns the number, or the text that replaces it if it is not finite.
 fn double<'t>(value: f64, name: &'t mut String) -> KvValueRef<'t> {
     match not_finite(value) {
         Some(known) => {
@@ -198,7 +198,7 @@ fn double<'t>(value: f64, name: &'t mut String) -> KvValueRef<'t> {
     }
 }
 
-/// The time that a field holds, milliseconds.
+/// Reads the time in a field, milliseconds.
 fn time(value: &Value) -> Result<i64, MessageError> {
     let found = match value {
         Value::I32(value) => Some((*value).into()),

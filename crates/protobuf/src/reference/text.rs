@@ -1,4 +1,4 @@
-//! The JSON mapping of messages, with all defaults: what nested values and answers to calls become.
+//! The JSON mapping of messages, with all defaults: the form of nested values and of RPC responses.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ pub(crate) fn write_message(
     Ok(())
 }
 
-/// Writes the value of a field of that kind. Whole numbers of 64 bits are strings, as the mapping says.
+/// Writes the value of a field of that kind. 64-bit integers are strings, as the mapping requires.
 pub(crate) fn write_value(
     value: &Value,
     kind: &Kind,
@@ -63,7 +63,7 @@ pub(crate) fn write_value(
             Some(name) => write_string(&name, out),
             None => KvValueRef::Long((*number).into()).write_json(out),
         },
-        // These take from the budget themselves.
+        // These charge the budget themselves.
         Value::Message(message) => return write_message(message, budget, out),
         Value::List(values) => {
             out.push('[');
@@ -106,14 +106,14 @@ fn write_map(
     Ok(())
 }
 
-/// The entries of a map in the order of their keys, so that the same message always becomes the same text.
+/// Returns the entries of a map sorted by key, so that the same message always becomes the same text.
 pub(crate) fn sorted(map: &HashMap<MapKey, Value>) -> Vec<(&MapKey, &Value)> {
     let mut entries: Vec<_> = map.iter().collect();
     entries.sort_unstable_by_key(|(key, _)| *key);
     entries
 }
 
-/// The text of a map's key.
+/// Converts a map key to text.
 pub(crate) fn map_key(key: &MapKey) -> Cow<'_, str> {
     match key {
         MapKey::Bool(key) => key.to_string().into(),
@@ -125,7 +125,7 @@ pub(crate) fn map_key(key: &MapKey) -> Cow<'_, str> {
     }
 }
 
-/// The name of an enumeration's value, if it has one.
+/// Returns the name of an enumeration value, if it has one.
 pub(crate) fn enum_name(number: i32, kind: &Kind) -> Option<String> {
     let Kind::Enum(known) = kind else { return None };
     Some(known.get_value(number)?.name().to_owned())

@@ -1,4 +1,4 @@
-//! Arbitrary schemas and messages, and what is wrong with messages: the decoder by a plan says what the one by reflection says.
+//! Arbitrary schemas and messages, with errors: the decoder by plan must agree with the decoder by reflection.
 
 use proptest::prelude::*;
 
@@ -10,12 +10,12 @@ const SCALARS: [&str; 15] = [
     "double", "float", "int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64",
     "sfixed32", "sfixed64", "bool", "string", "bytes",
 ];
-/// Those of the scalars that keys of maps may be.
+/// The scalars allowed as map keys.
 const KEYS: [usize; 12] = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
 const ENUM: usize = SCALARS.len();
 const MESSAGES: usize = 3;
 
-/// A small, fast generator.
+/// A small, fast random generator.
 struct Noise(u64);
 
 impl Noise {
@@ -31,7 +31,7 @@ impl Noise {
     }
 }
 
-/// A field: its number, what it is (beyond [`ENUM`]: a message), and the kind of its keys where it is a map.
+/// A field: its number, its type (above [`ENUM`]: a message), and the type of its keys if it is a map.
 #[derive(Clone, Copy)]
 struct Field {
     number: usize,
@@ -50,7 +50,7 @@ fn type_name(kind: usize) -> String {
     }
 }
 
-/// A schema of a few messages that refer to each other.
+/// Generates a schema of a few messages that refer to each other.
 fn schema(noise: &mut Noise) -> (ProtobufSchema, Shapes, String) {
     let mut text = String::from("enum E { NONE = 0; SOME = 1; LESS = -2; }");
     let mut shapes = Vec::new();
@@ -87,7 +87,7 @@ fn schema(noise: &mut Noise) -> (ProtobufSchema, Shapes, String) {
                     "map"
                 }
             };
-            // Telemetry with a time of its own.
+            // Telemetry with its own time.
             let called = match (noise.below(12), fields.len()) {
                 (0, 0) => "ts".to_owned(),
                 (0, 1) => "values".to_owned(),
@@ -119,7 +119,7 @@ fn chunk(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 impl Shapes {
-    /// A message, mostly a right one.
+    /// Generates a message, mostly a valid one.
     fn message(&self, at: usize, depth: usize, noise: &mut Noise) -> Vec<u8> {
         let mut out = Vec::new();
         for _ in 0..noise.below(8) {
@@ -141,7 +141,7 @@ impl Shapes {
                 varint((field.number << 3 | 2) as u64, &mut out);
                 chunk(&entry, &mut out);
             } else if field.kind <= ENUM && noise.one_in(3) {
-                // Many in a row, whether the field may be repeated or not.
+                // Packed values, whether the field may be repeated or not.
                 let mut packed = Vec::new();
                 for _ in 0..noise.below(5) {
                     self.value(field.kind, depth, noise, &mut packed);
@@ -254,7 +254,7 @@ proptest! {
         for _ in 0..8 {
             let mut payload = shapes.message(MESSAGES - 1, 4, &mut noise);
             check(&schema, &text, &payload);
-            // Cut short, and with bytes that are others.
+            // Truncated, and with changed bytes.
             check(&schema, &text, &payload[..noise.below(payload.len() + 1)]);
             for _ in 0..noise.below(3) {
                 if !payload.is_empty() {
@@ -277,7 +277,7 @@ fn both_decoders_nest_as_deep_as_each_other() {
         out
     };
     for depth in 97..104 {
-        // Groups nest, too, and fields that a map's entry does not know count as deep as groups.
+        // Groups nest as well, and unknown fields in a map entry count as deep as groups.
         for innermost in [
             b"".as_slice(),
             b"\x38\x01",
@@ -315,12 +315,12 @@ fn what_comes_more_than_once_is_joined_replaced_or_added() {
         json(b"\x18\x01\x1a\x02\x02\x03\x18\x04"),
         "{\"n\":0,\"list\":[1,2,3,4],\"map\":{}}"
     );
-    // An entry replaces one of the same key; within one entry, values are joined.
+    // An entry replaces one with the same key; within one entry, values are joined.
     assert_eq!(
         json(b"\x22\x06\x08\x07\x12\x02\x10\x01\x22\x0a\x08\x07\x12\x02\x18\x05\x12\x02\x18\x06"),
         "{\"n\":0,\"list\":[],\"map\":{\"7\":{\"n\":0,\"list\":[5,6],\"map\":{}}}}"
     );
-    // Another field of a group takes away what there was.
+    // Another field of a oneof clears the previous one.
     assert_eq!(
         json(b"\x2a\x02\x10\x01\x32\x01x\x2a\x02\x18\x02"),
         "{\"n\":0,\"list\":[],\"map\":{},\"b\":{\"n\":0,\"list\":[2],\"map\":{}}}"
@@ -329,7 +329,7 @@ fn what_comes_more_than_once_is_joined_replaced_or_added() {
         json(b"\x2a\x00\x32\x01x"),
         "{\"n\":0,\"list\":[],\"map\":{},\"c\":\"x\"}"
     );
-    // What was taken away has to be right nevertheless.
+    // A cleared value must be valid nevertheless.
     assert!(schema.to_json(b"\x2a\x02\x10\xff\x32\x01x").is_err());
     // A map has the wire type of messages.
     assert!(schema.to_json(b"\x20\x00").is_err());
