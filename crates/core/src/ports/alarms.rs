@@ -261,8 +261,9 @@ pub trait AlarmStore: Send + Sync {
     ) -> StoreResult<Option<Alarm>>;
     /// The active alarms of an originator; at most 1,000, the newest first.
     async fn active_of(&self, tenant: TenantId, originator: EntityId) -> StoreResult<Vec<Alarm>>;
-    /// A page of alarms; text search in type, severity and status. Sorts by createdTime, startTs, endTs, ackTs, clearTs,
-    /// assignTs, type, severity, status, originator, originatorType, originatorName, originatorLabel, assignee.
+    /// A page of alarms; text search in type, severity and status. Sorts by createdTime, startTs, endTs, ackTs,
+    /// clearTs, assignTs, type, severity, status, originator, originatorType, originatorName, originatorLabel,
+    /// assignee.
     async fn list(
         &self,
         tenant: TenantId,

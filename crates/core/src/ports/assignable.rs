@@ -212,9 +212,9 @@ pub trait AssignableStore<E: AssignableEntity>: TenantEntityStore<E> {
         rows: Vec<ImportRow<E>>,
         values: &dyn ImportValueStore,
     ) -> StoreResult<Vec<StoreResult<E>>>;
-    /// A page of entities; text search in name, type, customer title and, where there is one, label. Sorts by
-    /// createdTime, name, type, customerTitle; devices and assets by label and by deviceProfileName or assetProfileName,
-    /// too; devices by active.
+    /// A page of entities; text search in name, type, customer title and, if there is one, label. Sorts by createdTime,
+    /// name, type, customerTitle; devices and assets also by label and by deviceProfileName or assetProfileName;
+    /// devices also by active.
     async fn list(
         &self,
         tenant: TenantId,

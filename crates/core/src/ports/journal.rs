@@ -102,10 +102,11 @@ pub enum JournalError {
 /// The durable log.
 ///
 /// # Promises
-/// - When an [`AppendFuture`] resolves to `Ok`, its records survive any crash of the process, and, with the durability setting
-///   `fsync`, any crash of the machine. They appear once, in the order in which they were appended to the partition.
-/// - An `AppendFuture` that resolves to an error may or may not have left its records in the log.
-/// - Consumers see durable records only.
+/// - When an [`AppendFuture`] resolves to `Ok`, its records survive any crash of the process, and, with the durability
+///   setting `fsync`, any crash of the machine. They appear once, in the order in which they were appended to the
+///   partition.
+/// - When an `AppendFuture` resolves to an error, its records may or may not be in the log.
+/// - Consumers see only durable records.
 /// - Records are kept at least until every group that ever consumed the queue has committed a position after them.
 #[async_trait]
 pub trait Journal: Send + Sync {

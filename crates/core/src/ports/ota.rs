@@ -27,8 +27,8 @@ pub enum OtaPackageFilter {
 /// assigned to a device or a profile cannot be deleted; the conflict has a human-readable message.
 #[async_trait]
 pub trait OtaPackageStore: TenantEntityStore<OtaPackageInfo> {
-    /// A page of packages; text search in the title. Sorts by createdTime, title, name, type, version, tag, url, fileName,
-    /// dataSize.
+    /// A page of packages; text search in the title. Sorts by createdTime, title, name, type, version, tag, url,
+    /// fileName, dataSize.
     async fn list(
         &self,
         tenant: TenantId,

@@ -49,8 +49,8 @@ pub trait SetAsideStore: Send + Sync {
     async fn keep(&self, record: &SetAsideRawRecord, room: SetAsideQuota) -> StoreResult<SetAsideOutcome>;
     /// A record, if the tenant (any tenant, if `None`) has it.
     async fn get(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRawRecord>>;
-    /// A page of the records of a tenant, or of all. Text search in the queue's name and the details. Sorts by createdTime,
-    /// receivedTime, reason, size.
+    /// A page of the records of a tenant, or of all. Text search in the queue's name and the details. Sorts by
+    /// createdTime, receivedTime, reason, size.
     async fn list(&self, tenant: Option<TenantId>, page: &PageLink) -> StoreResult<PageData<SetAsideInfo>>;
     /// Deletes a record, if the tenant (any tenant, if `None`) has it; returns whether it existed.
     async fn delete(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<bool>;
