@@ -54,9 +54,9 @@ pub enum BatchIsolation {
 pub struct InFlightBatch {
     /// Their partition.
     pub partition: Partition,
-    /// Position after the last one.
+    /// Position of the first one.
     pub first: Offset,
-    /// Position behind the last one.
+    /// Position after the last one.
     pub next: Offset,
     /// How it was isolated from other work.
     pub isolation: BatchIsolation,
