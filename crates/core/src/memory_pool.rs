@@ -155,7 +155,7 @@ impl MemoryPool {
         Ok(share)
     }
 
-    /// Like [`Self::take`], but waits for memory that others release. Requests of one tenant are served in order.
+    /// Like [`Self::take`], but waits for memory that others release.
     ///
     /// # Errors
     /// The memory did not become available within `patience`.
