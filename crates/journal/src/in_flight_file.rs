@@ -27,6 +27,8 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 use uuid::Uuid;
 
+use crate::disk::is_full;
+
 const MAGIC: [u8; 8] = *b"FLHAND\x00\x01";
 /// Size of a slot, which never crosses a page, so that its write is never half done.
 const SLOT_BYTES: usize = 128;
@@ -140,9 +142,10 @@ impl InFlightNotes for InFlightFile {
 }
 
 fn failed(error: io::Error) -> StoreError {
-    let kind = match error.kind() {
-        io::ErrorKind::StorageFull => StoreErrorKind::DiskFull,
-        _ => StoreErrorKind::Unavailable,
+    let kind = if is_full(&error) {
+        StoreErrorKind::DiskFull
+    } else {
+        StoreErrorKind::Unavailable
     };
     StoreError::new(kind, "The notes of what is in hand cannot be written").caused_by(error)
 }

@@ -483,6 +483,7 @@ impl IngestShared {
     /// Records that another worker takes over a partition.
     pub(super) fn remove_partition(&self, partition: Partition) {
         self.stored.lock().remove(&partition);
+        lag_gauge(partition).set(0.0);
     }
 
     /// Updates the lag gauge of a partition, and returns its progress.
@@ -493,8 +494,7 @@ impl IngestShared {
             stored,
             end: self.journal.end(partition),
         };
-        ::metrics::gauge!(metrics::LAG_RECORDS, "partition" => partition.index.to_string())
-            .set(standing.lag() as f64);
+        lag_gauge(partition).set(standing.lag() as f64);
         Some(standing)
     }
 
@@ -568,4 +568,9 @@ async fn make_checkpoints(shared: Arc<IngestShared>, every: Duration) {
             return;
         }
     }
+}
+
+/// The gauge of a partition. Its label names the queue as well: partitions of several queues have the same index.
+fn lag_gauge(partition: Partition) -> ::metrics::Gauge {
+    ::metrics::gauge!(metrics::LAG_RECORDS, "partition" => partition.to_string())
 }
