@@ -1,8 +1,8 @@
-//! Messages a second and core through the engine, from the journal to the time-series store:
-//! `cargo run --release -p fieldline-rules --example engine [-- MESSAGES]`.
+//! Messages per second per core through the engine, from the journal to the time-series store: `cargo run --release -p
+//! fieldline-rules --example engine [-- MESSAGES]`.
 //!
-//! Each line is a run of one worker over the same records: smart meters that send three values. `us/message` is the CPU time
-//! of the worker's thread; the first line has no rule engine at all.
+//! Each line is a run of one worker over the same records: smart meters that send three values. `us/message` is the CPU
+//! time of the worker's thread; the first line is a run without the rule engine.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on ends")]
 
@@ -103,7 +103,7 @@ struct EngineFixture {
 }
 
 impl EngineFixture {
-    /// A tenant with devices and as many profiles.
+    /// Creates a tenant with devices and that many device profiles.
     async fn new(dir: &Path, profiles: usize) -> Self {
         let stores = sql::open_sqlite(&dir.join("entities.db"), &sql::Options::default())
             .await
@@ -156,7 +156,7 @@ impl EngineFixture {
         }
     }
 
-    /// A root chain of these nodes, one behind the other.
+    /// Saves a root chain of these nodes, connected in a row.
     async fn chain(&self, parts: &[ChainPart]) {
         let chain = RuleChain {
             id: RuleChainId::new(),

@@ -1,4 +1,5 @@
-//! What the system administrator has set for outside services: for external nodes, and for what the platform itself sends.
+//! Accounts at outside services, as the system administrator has set them: for external nodes and the platform's own
+//! sending.
 
 mod mail_tokens;
 
@@ -49,7 +50,7 @@ impl ServiceAccounts for StoredServiceAccounts {
     }
 }
 
-/// Sends the platform's mails over SMTP, each over a connection of its own.
+/// Sends the platform's mails over SMTP, each over its own connection.
 pub struct SmtpMailSender(pub Arc<MailTokenCache>);
 
 #[async_trait]
@@ -88,7 +89,7 @@ impl MailSender for SmtpMailSender {
 /// Sends the platform's text messages.
 #[derive(Default)]
 pub struct ProviderSmsSender {
-    /// Base URL of the providers that are reached over HTTP, if they are not at their own addresses.
+    /// Base URL of the providers that are reached over HTTP, if it is not their own.
     pub endpoint: Option<String>,
 }
 

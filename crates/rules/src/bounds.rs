@@ -1,5 +1,5 @@
-//! What people may have the engine compile: bounds of the configurations of nodes and of whole chains, held when they are
-//! saved and again when they are loaded, as an older version may have stored what is beyond them.
+//! Limits of what users may have the engine compile: sizes of the configurations of nodes and of whole chains. They are
+//! enforced at each save and again at each load, because an older version may have stored more.
 
 use std::cell::Cell;
 
@@ -11,24 +11,24 @@ use crate::nodes::regex::RegexAllowance;
 
 /// Longest configuration of a node, bytes.
 pub const MAX_NODE_BYTES: usize = 1 << 20;
-/// Longest configurations of the nodes of a chain together, bytes.
+/// Longest sum of the configurations of a chain's nodes, bytes.
 pub const MAX_CHAIN_BYTES: usize = 4 << 20;
-/// Most values in the configuration of a node, those within others included.
+/// Most values in the configuration of a node, nested values included.
 pub const MAX_NODE_VALUES: usize = 5_000;
 
-/// What a chain may still compile.
+/// What the compilation of one chain has used of its limits.
 #[derive(Debug, Default)]
 pub struct CompileAllowance {
     bytes: Cell<usize>,
-    /// Its regular expressions.
+    /// The part of the chain's regular expressions.
     pub(crate) regexes: RegexAllowance,
 }
 
 impl CompileAllowance {
-    /// Takes the configuration of a node, in time by its size.
+    /// Counts the configuration of a node, in time proportional to its size.
     ///
     /// # Errors
-    /// It is beyond a bound of a node, or together with those before beyond that of a chain; names the field.
+    /// It exceeds a limit of a node, or the chain's limit together with those before; names the field.
     pub(crate) fn take(&self, configuration: &Value) -> Result<(), NodeConfigError> {
         let size = bytes_of(configuration, MAX_NODE_BYTES, MAX_NODE_VALUES)
             .map_err(|error| NodeConfigError::new(error.field, error.problem))?;

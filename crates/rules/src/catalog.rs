@@ -1,4 +1,4 @@
-//! What the rest of the platform asks about nodes and scripts.
+//! Answers the REST API's and business rules' questions about node types, and tries scripts out.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -22,16 +22,16 @@ use crate::node_types::{self, NodeType};
 use crate::script_pool::{ScriptPool, ScriptRefusal};
 use crate::services::NodeServices;
 
-/// The node types of the engine. Business rules ask it, and nodes work by business rules: so it is there before the nodes'
-/// services are.
+/// The node types of the engine. Business rules use this catalog and nodes use business rules, so the catalog is
+/// created before the nodes' services.
 pub struct NodeTypeCatalog {
-    /// The engine's own: they hold this catalog, too.
+    /// The engine's services, weakly, because they hold this catalog, too.
     services: OnceLock<Weak<NodeServices>>,
     descriptors: Vec<ComponentDescriptor>,
 }
 
 impl NodeTypeCatalog {
-    /// A catalog of all node types, which refuses each check before it is bound.
+    /// A catalog of all node types; until it is bound, each check fails.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             services: OnceLock::new(),
@@ -39,7 +39,7 @@ impl NodeTypeCatalog {
         })
     }
 
-    /// Has nodes made with these services where they are checked; the first ones count.
+    /// Sets the services with which nodes are made for a check; only the first call has an effect.
     pub fn bind(&self, services: &Arc<NodeServices>) {
         let _ = self.services.set(Arc::downgrade(services));
     }
@@ -121,13 +121,13 @@ fn describe(node: &NodeType) -> ComponentDescriptor {
     }
 }
 
-/// Tries scripts out, in their tenants' turns.
+/// Tries scripts out, on the threads and in the turn of their tenant.
 pub struct ScriptTestRunner {
     pool: Arc<ScriptPool>,
 }
 
 impl ScriptTestRunner {
-    /// A tester that has scripts run by a pool.
+    /// A runner that has a pool run the scripts.
     pub const fn new(pool: Arc<ScriptPool>) -> Self {
         Self { pool }
     }
@@ -193,7 +193,7 @@ fn test(request: &ScriptTest, host: &mut ScriptHost) -> Result<String, String> {
         ScriptArg::Text(&request.msg_type),
     ];
     let output = host.call(&script, &args).map_err(|error| error.to_string());
-    // It is not called again.
+    // The script is not called again.
     host.evict_script(script.id());
     let output = output?;
     let value = output.to_value();

@@ -24,9 +24,9 @@ pub struct CompiledChain {
     pub version: i64,
     /// Its name.
     pub name: Box<str>,
-    /// Where messages enter.
+    /// The node where messages enter.
     pub first: Option<usize>,
-    /// Its nodes; edges name them by their positions.
+    /// Its nodes; edges refer to them by position.
     pub nodes: Vec<CompiledNode>,
 }
 
@@ -34,26 +34,26 @@ pub struct CompiledChain {
 pub struct CompiledNode {
     /// Its id.
     pub id: RuleNodeId,
-    /// Name that a person gave it.
+    /// The name that a user gave it.
     pub name: Box<str>,
-    /// Class behind the prefix.
+    /// Class, without its package prefix.
     pub class: Box<str>,
-    /// The node, or why it cannot run.
+    /// The node, or the reason why it cannot run.
     pub node: Result<Arc<dyn Node>, Box<str>>,
-    /// Queue set on it.
+    /// The queue that is set on the node.
     pub queue: Option<Box<str>>,
-    /// Which debug events are stored.
+    /// The debug events that are stored.
     pub debug: DebugEventPolicy,
     edges: Vec<(Box<str>, usize)>,
     source: RuleNode,
 }
 
-/// Which debug events of a node are stored.
+/// The debug events of a node that are stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DebugEventPolicy {
-    /// Failures.
+    /// Failures are stored.
     pub failures: bool,
-    /// Everything until this time, milliseconds.
+    /// All events are stored until this time, milliseconds.
     pub all_until: i64,
 }
 
@@ -80,7 +80,7 @@ impl DebugEventPolicy {
 }
 
 impl CompiledNode {
-    /// The nodes that a label leads to.
+    /// The nodes that a label leads to, compared without case.
     pub fn targets(&self, label: &ConnectionLabel) -> impl Iterator<Item = usize> {
         self.edges
             .iter()
@@ -106,8 +106,8 @@ impl CompiledNode {
 }
 
 impl CompiledChain {
-    /// Compiles a chain. A node that cannot run is kept with the reason; nodes that have not changed are taken over from
-    /// the chain as it was before, with whatever they hold.
+    /// Compiles a chain. A node that cannot run is kept with the reason. Nodes that are unchanged since `before` are
+    /// reused with their state.
     pub fn compile(
         services: &Arc<NodeServices>,
         tenant: TenantId,
@@ -120,12 +120,12 @@ impl CompiledChain {
         Self::compile_with(chain, metadata, before, &make)
     }
 
-    /// The chain with nodes none of which runs, for a reason.
+    /// The chain with no runnable node, each for this reason.
     pub(crate) fn inactive(chain: &RuleChain, metadata: &RuleChainMetaData, why: &str) -> Self {
         Self::compile_with(chain, metadata, None, &|_| Err(why.into()))
     }
 
-    /// The same with nodes that `make` makes.
+    /// Like `compile`, with nodes that `make` creates.
     pub fn compile_with(
         chain: &RuleChain,
         metadata: &RuleChainMetaData,
@@ -189,7 +189,7 @@ impl CompiledChain {
         }
     }
 
-    /// A chain of nodes that no configuration has made; messages enter at the first one.
+    /// A chain of nodes without configurations; messages enter at the first one.
     #[cfg(test)]
     pub(crate) fn of(
         id: RuleChainId,
@@ -228,7 +228,7 @@ impl CompiledChain {
     }
 }
 
-/// Brings a configuration up to date.
+/// Upgrades a configuration to the current version of its node type.
 pub fn upgrade(node_type: &NodeType, version: i32, configuration: &Value) -> Value {
     if version < node_type.version {
         (node_type.upgrade)(version, configuration.clone())
@@ -237,10 +237,10 @@ pub fn upgrade(node_type: &NodeType, version: i32, configuration: &Value) -> Val
     }
 }
 
-/// Makes a node of what its chain may still compile.
+/// Makes a node, counting its configuration against its chain's limits.
 ///
 /// # Errors
-/// Why it cannot run, with the field's name.
+/// The node cannot run; the text says why and names the field.
 pub fn make(
     services: &Arc<NodeServices>,
     tenant: TenantId,
@@ -269,10 +269,10 @@ pub fn make(
     (node_type.make)(&config).map_err(|error| error.to_string())
 }
 
-/// What is wrong with a chain before it is saved: connections to nodes that are not there, circles, nodes that cannot run.
+/// Checks a chain before it is saved: connections to missing nodes, cycles, nodes that cannot run.
 ///
 /// # Errors
-/// The first mistake, with the node's name.
+/// The first mistake found, with the node's name.
 pub fn check(services: &Arc<NodeServices>, metadata: &RuleChainMetaData) -> Result<(), String> {
     let count = metadata.nodes.len();
     if let Some(first) = metadata.first_node_index.filter(|first| *first as usize >= count) {
@@ -313,14 +313,14 @@ pub fn check(services: &Arc<NodeServices>, metadata: &RuleChainMetaData) -> Resu
     Ok(())
 }
 
-/// A node from which a path leads back to it.
+/// A node that lies on a cycle.
 fn find_circle(next: &[Vec<usize>]) -> Option<usize> {
     const NEW: u8 = 0;
     const OPEN: u8 = 1;
     const DONE: u8 = 2;
     let mut state = vec![NEW; next.len()];
     for start in 0..next.len() {
-        // Without recursion: a chain may be as long as a person likes.
+        // Iterative, not recursive, because a chain may be of any length.
         let mut path = vec![(start, 0)];
         while let Some((node, edge)) = path.last_mut() {
             let (at, edges) = (*node, next.get(*node)?);

@@ -1,4 +1,4 @@
-//! The compiled chains of all tenants, and the nodes among them that work by themselves.
+//! The compiled chains of all tenants, and their nodes that run by themselves (sources).
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -31,13 +31,13 @@ const PAGE: u32 = 1000;
 /// The chains of one tenant.
 #[derive(Default)]
 pub struct TenantChains {
-    /// The chain of messages that no profile sends elsewhere.
+    /// The chain for messages whose profile names no other chain.
     pub root: Option<RuleChainId>,
     chains: FxHashMap<RuleChainId, Arc<CompiledChain>>,
     nodes: FxHashMap<RuleNodeId, (RuleChainId, usize)>,
-    /// At most so many nodes a message; 0 for no limit of the tenant's own.
+    /// Most nodes that a message may go through; 0 if the tenant has no limit of its own.
     pub max_hops: u32,
-    /// Seconds that points are kept where neither message nor node says; 0 for ever.
+    /// Time to live of points for which neither message nor node sets one, seconds; 0 for ever.
     pub ttl_seconds: u32,
 }
 
@@ -63,7 +63,7 @@ impl TenantChains {
         self.chains.values()
     }
 
-    /// Chains that belong together, as they are when put in force.
+    /// Compiled chains as a tenant's chains in force.
     pub fn of(
         root: Option<RuleChainId>,
         chains: impl IntoIterator<Item = Arc<CompiledChain>>,
@@ -102,7 +102,7 @@ pub struct ChainRegistry {
 }
 
 impl ChainRegistry {
-    /// An empty registry; register it as a listener of entity events.
+    /// An empty registry; register it as a listener to entity events.
     pub fn new(services: Arc<NodeServices>, events: Arc<EventRecorder>) -> Arc<Self> {
         let gone = Arc::<DeletionLog>::default();
         let fields = FieldRegistry::new(services.clone(), events.clone(), gone.clone());
@@ -117,10 +117,10 @@ impl ChainRegistry {
         })
     }
 
-    /// Has it noted what is compiled and started, and leaves out what the process has died of. To be called before
-    /// anything is.
+    /// Makes the registry note each compilation and start, and leave out chains that the process has died of. To be
+    /// called before anything is compiled.
     pub fn note_loads(&self, in_hand: &Arc<InFlightTracker>) {
-        // Whoever calls it twice changes nothing.
+        // A second call has no effect.
         let _ = self.in_flight.set(in_hand.clone());
         self.fields.note_loads(in_hand);
         self.services.originators.note_loads(in_hand);
@@ -131,17 +131,17 @@ impl ChainRegistry {
         &self.fields
     }
 
-    /// Nodes, fields and entities that are no more.
+    /// Nodes, fields and entities that were deleted.
     pub fn deletions(&self) -> &DeletionLog {
         &self.deletions
     }
 
-    /// What is known of a tenant's chains now; whoever keeps them asks again once it no longer holds.
+    /// The current epoch of a tenant's chains; a caller that caches them reads them again when the epoch is over.
     pub fn epoch(&self, tenant: TenantId) -> TenantEpoch {
         self.tenants.epoch(tenant)
     }
 
-    /// The chains of a tenant as they are now.
+    /// The tenant's current chains.
     ///
     /// # Errors
     /// The store failed.
@@ -149,14 +149,14 @@ impl ChainRegistry {
         self.tenants.get(tenant, self).await
     }
 
-    /// Puts chains in force that no store has. Their nodes do not work by themselves.
+    /// Puts chains in force that are in no store. Their nodes do not run by themselves.
     pub fn put(&self, tenant: TenantId, chains: TenantChains) {
         let chains = Arc::new(chains);
         let before = self.tenants.put(tenant, chains.clone());
         self.record_deletions(before.as_deref(), &chains);
     }
 
-    /// Workers drop the states of nodes that are no more.
+    /// Records deleted nodes, so that workers drop their states.
     fn record_deletions(&self, before: Option<&TenantChains>, now: &TenantChains) {
         for id in before.into_iter().flat_map(|before| before.nodes.keys()) {
             if !now.nodes.contains_key(id) {
@@ -165,7 +165,7 @@ impl ChainRegistry {
         }
     }
 
-    /// Notes that a chain is compiled; an error says why it must not be.
+    /// Notes that a chain is being compiled; an error says why it must not be.
     async fn begin_load(
         &self,
         tenant: TenantId,
@@ -183,7 +183,8 @@ impl ChainRegistry {
         in_hand.begin_load(load).await.map(Some)
     }
 
-    /// Ends the scripts of nodes that are no longer in force: whoever repairs a chain does not wait for what was wrong.
+    /// Ends the scripts of nodes that are no longer in force, so that a repaired chain does not wait for the faulty
+    /// scripts.
     fn end_scripts(&self, tenant: TenantId, before: Option<&TenantChains>, now: &TenantChains) {
         let address = |chains: &TenantChains, id| {
             let (chain, at) = chains.node(id)?;
@@ -220,7 +221,7 @@ impl ChainRegistry {
         Ok(all)
     }
 
-    /// Nodes a message may go through, and seconds that points are kept.
+    /// Returns the most nodes that a message may go through, and the time to live of points, seconds.
     async fn limits(&self, tenant: TenantId) -> StoreResult<(u32, u32)> {
         let stores = &self.services.stores;
         let Some(tenant) = stores.tenants.get(tenant).await? else {
@@ -256,7 +257,7 @@ impl ChainRegistry {
         }
     }
 
-    /// Starts the nodes that work by themselves and have come into force, and ends those that no longer are.
+    /// Starts the sources that have come into force, and stops those that no longer are.
     fn start_sources(&self, tenant: TenantId, chains: &TenantChains) {
         let mut sources = self.sources.lock();
         let is_current = |id: &RuleNodeId, address: usize| {
@@ -313,7 +314,7 @@ impl ChainRegistry {
         });
     }
 
-    /// Ends what works by itself.
+    /// Stops all sources.
     pub fn stop(&self) {
         self.end_sources(|_| true);
     }
@@ -324,7 +325,7 @@ impl ChainRegistry {
         if let (Some(known), Some(chain)) = (known, chain) {
             self.end_sources(|id| known.node(*id).is_some_and(|(of, _)| of.id == chain));
         }
-        // Nodes that work by themselves do not wait for a message.
+        // Sources start now, without waiting for a message.
         let book = Arc::clone(self);
         self.services.runtime.spawn(async move {
             if let Err(error) = book.tenant(tenant).await {
@@ -333,7 +334,7 @@ impl ChainRegistry {
         });
     }
 
-    /// Drops everything, because what all chains depend on has changed.
+    /// Drops all chains, because something has changed that all of them depend on.
     fn mark_all_stale(self: &Arc<Self>) {
         for tenant in self.tenants.all() {
             self.mark_stale(tenant, None);
@@ -408,7 +409,7 @@ impl TenantLoader<TenantChains, RuleChainId> for ChainRegistry {
     }
 }
 
-/// Work whose first step is noted.
+/// Runs work, and keeps `note` until its first poll is over.
 async fn noted_first(work: impl Future<Output = ()>, note: Option<LoadNote>) {
     let mut work = pin!(work);
     let first = poll_fn(|context| Poll::Ready(work.as_mut().poll(context)));
@@ -418,7 +419,7 @@ async fn noted_first(work: impl Future<Output = ()>, note: Option<LoadNote>) {
     }
 }
 
-/// Listens to entity events for a registry of chains.
+/// Passes entity events on to a registry of chains.
 pub struct ChainRegistryListener(pub Arc<ChainRegistry>);
 
 impl EntityListener for ChainRegistryListener {

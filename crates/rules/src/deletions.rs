@@ -1,4 +1,4 @@
-//! What is no more, so that workers keep nothing of it any longer.
+//! Deleted nodes, fields, entities and tenants, for workers that drop what they keep for them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,21 +7,22 @@ use fieldline_model::{EntityKey, TenantId};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-/// What workers may have to catch up on, a second's worth. Beyond that the oldest is left to them for good.
+/// Most deletions that are remembered, about a second's worth. Workers that are further behind never learn of the
+/// oldest.
 const MAX_NOTED: usize = 100_000;
 
-/// Something that is no more.
+/// Something that was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Deletion {
-    /// A rule node or calculated field, by its id.
+    /// A rule node or calculated field, by id.
     Keeper(Uuid),
     /// An entity.
     Entity(EntityKey),
-    /// A tenant, with all that it had.
+    /// A tenant, with all its data.
     Tenant(TenantId),
 }
 
-/// Notes what has gone, for workers that look at it from time to time.
+/// A log of deletions, which workers read from time to time.
 #[derive(Default)]
 pub struct DeletionLog {
     noted: Mutex<VecDeque<(u64, Deletion)>>,
@@ -29,7 +30,7 @@ pub struct DeletionLog {
 }
 
 impl DeletionLog {
-    /// Notes that something is no more.
+    /// Records a deletion.
     pub fn note(&self, gone: Deletion) {
         let mut noted = self.noted.lock();
         let number = self.count.fetch_add(1, Ordering::AcqRel) + 1;
@@ -39,12 +40,12 @@ impl DeletionLog {
         }
     }
 
-    /// How much was ever noted: where [`DeletionLog::since`] goes on from later.
+    /// Number of deletions ever recorded: the position from which [`DeletionLog::since`] continues later.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 
-    /// What was noted after a count.
+    /// The deletions recorded after that count.
     pub fn since(&self, count: u64) -> Vec<Deletion> {
         let noted = self.noted.lock();
         let from = noted.partition_point(|(number, _)| *number <= count);

@@ -1,5 +1,5 @@
-//! What the external nodes of a tenant may connect to: what the operator allows to all, and what the profile of the tenant
-//! allows besides.
+//! The addresses that a tenant's external nodes may connect to: those that the operator allows to all tenants, and
+//! those that the tenant's profile adds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What external nodes may connect to beyond public addresses.
+/// Addresses that external nodes may connect to beyond public ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
@@ -28,10 +28,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// What they allow.
+    /// The rules that these settings stand for.
     ///
     /// # Errors
-    /// An entry is no range, or no host; the text names the key.
+    /// An entry is no range or no host; the text names the key.
     pub fn rules(&self) -> Result<EgressRules, String> {
         let ranges = EgressRules::parse(&self.allow).map_err(|problem| format!("`allow`: {problem}"))?;
         if ranges.has_hosts() {
@@ -43,7 +43,7 @@ impl Options {
     }
 }
 
-/// The rules of all tenants that have connected to something, read again when tenant or profile have changed.
+/// The rules of all tenants that have connected to something, reloaded when the tenant or its profile has changed.
 pub struct EgressRegistry {
     operator: EgressRules,
     stores: EntityStores,
@@ -53,19 +53,19 @@ pub struct EgressRegistry {
 #[derive(Default)]
 struct EgressRuleCache {
     of: HashMap<TenantId, Arc<EgressRules>>,
-    /// Grows with every change: what was read before it is not kept.
+    /// Grows with every change; rules read before a change are not cached after it.
     changes: u64,
 }
 
 impl EgressRegistry {
-    /// Forgets rules that have changed; what is being read just now is not kept.
+    /// Forgets rules that have changed; a read that is under way is not cached.
     fn forget(&self, forget: impl FnOnce(&mut HashMap<TenantId, Arc<EgressRules>>)) {
         let mut known = self.known.lock();
         known.changes += 1;
         forget(&mut known.of);
     }
 
-    /// A registry that knows only what the operator allows.
+    /// A registry that starts with the operator's rules alone.
     pub fn new(operator: EgressRules, stores: EntityStores) -> Arc<Self> {
         Arc::new(Self {
             operator,
@@ -74,7 +74,7 @@ impl EgressRegistry {
         })
     }
 
-    /// The way out for a tenant.
+    /// The guarded connections of a tenant.
     pub fn tenant_egress(self: &Arc<Self>, tenant: TenantId) -> Egress {
         Egress::guarded(Arc::new(TenantEgressSource {
             registry: Arc::clone(self),
@@ -104,7 +104,7 @@ impl EgressRegistry {
         Ok(rules)
     }
 
-    /// What the profile of a tenant allows.
+    /// The entries that the tenant's profile allows.
     async fn allowed(&self, tenant: TenantId) -> StoreResult<Vec<String>> {
         let tenant = self.stores.tenants.get(tenant).await?;
         let Some(profile) = tenant.and_then(|tenant| tenant.tenant_profile_id) else {

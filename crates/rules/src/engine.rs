@@ -1,4 +1,4 @@
-//! The engine as the program holds it: its queues, and what all their workers share.
+//! The engine as the program holds it: its queues, and the state that all their workers share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,34 +40,34 @@ use crate::worker::RuleWorker;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
-    /// How many originators' names and profiles are kept in memory.
+    /// Number of originators whose names and profiles are cached.
     pub cached_originators: usize,
-    /// Threads of each queue other than `Main`, which has those of `ingest.workers`.
+    /// Threads of each queue other than `Main`, which uses `ingest.workers`.
     pub queue_workers: u16,
     /// Debug events that a tenant may store in an hour.
     pub debug_events_per_hour: u32,
     /// How often the statistics of queues are written.
     pub statistics_interval: HumanDuration,
-    /// Threads that scripts run on; a tenant may use all but one. 0 stands for one more than the machine has processors.
+    /// Threads that run scripts; a tenant may use all but one. 0 stands for the number of processors plus one.
     pub script_threads: u16,
-    /// Longest run of a script of JavaScript, and of all scripts of one evaluation together.
+    /// Longest run of a JavaScript script, and of all scripts of one evaluation together.
     pub script_time_limit: HumanDuration,
-    /// Memory that a script of JavaScript may take. Together they take at most this for each thread, and for each of the
-    /// four at most that may have been abandoned.
+    /// Memory that a JavaScript script may take. All scripts together take at most this amount per thread, including up
+    /// to four threads that may have been abandoned.
     pub script_memory: ByteSize,
-    /// Calls of scripts of one tenant that may wait for a thread; further ones fail.
+    /// Script calls of one tenant that may wait for a thread; further ones fail.
     pub script_waiting: usize,
-    /// Bytes of the arguments of one tenant's calls that wait.
+    /// Bytes of the arguments of one tenant's waiting calls.
     pub script_waiting_bytes: ByteSize,
-    /// Calls of scripts of all tenants that may wait for a thread.
+    /// Script calls of all tenants that may wait for a thread.
     pub script_waiting_total: usize,
-    /// Bytes of the arguments of all calls that wait.
+    /// Bytes of the arguments of all waiting calls.
     pub script_waiting_total_bytes: ByteSize,
-    /// Scripts of one tenant that are tried out at the same time.
+    /// Scripts of one tenant that may be tried out at the same time.
     pub script_tests: usize,
-    /// Scripts of one tenant that wait to be tried out; further ones are answered with 429.
+    /// Scripts of one tenant that may wait to be tried out; further requests are answered with 429.
     pub script_tests_waiting: usize,
-    /// Where messages go that would hold up other tenants.
+    /// The slow lanes, for messages that would hold up other tenants.
     pub lanes: LaneOptions,
 }
 
@@ -92,43 +92,43 @@ impl Default for Options {
     }
 }
 
-/// What the engine is wired to.
+/// The services that the engine depends on.
 pub struct EngineDependencies {
     /// The business rules, by which nodes change entities.
     pub services: Services,
-    /// The way to the queues.
+    /// Appends messages to the queues.
     pub messages: Arc<RuleMessageProducer>,
-    /// The way to the sessions of devices.
+    /// Reaches the sessions of devices.
     pub devices: Arc<dyn DeviceLink>,
     /// Calls devices.
     pub rpc: Arc<dyn DeviceRpc>,
     /// Answers clients of the REST API.
     pub rest_calls: Arc<dyn RestApiResponder>,
-    /// Whether devices are alive.
+    /// Records whether devices are active.
     pub activity: Arc<ActivityTracker>,
-    /// How much tenants use, and may use.
+    /// What tenants use, and their limits.
     pub usage: Arc<UsageStore>,
-    /// What external nodes of all tenants may connect to beyond public addresses.
+    /// Addresses that external nodes of all tenants may connect to beyond public ones.
     pub egress: EgressRules,
-    /// Where what waits is run.
+    /// The runtime for waiting and background work.
     pub runtime: Handle,
     /// Name of this server.
     pub service_id: Arc<str>,
 }
 
-/// What all workers share.
+/// State shared by all workers.
 pub struct EngineShared {
-    /// What nodes work with.
+    /// The services of nodes.
     pub services: Arc<NodeServices>,
-    /// The chains.
+    /// The chains of all tenants.
     pub chains: Arc<ChainRegistry>,
-    /// Takes events.
+    /// Records events.
     pub events: Arc<EventRecorder>,
 }
 
 impl EngineShared {
-    /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
-    /// is given up then, and the next start does it again.
+    /// Fails once the queues accept no more messages. A node that could not append then has not failed by itself: the
+    /// message is not given up, and the next start processes it again.
     pub(crate) fn check_open(&self) -> Result<(), IngestShutdown> {
         let services = &self.services;
         if services.engine.is_closed() || services.scripts.is_stopped() {
@@ -139,19 +139,19 @@ impl EngineShared {
     }
 }
 
-/// Whose messages a queue holds.
+/// The tenants whose messages a queue holds.
 #[derive(Clone)]
 pub enum QueueRole {
-    /// One tenant's: nobody else waits for them.
+    /// Messages of one tenant.
     Own,
-    /// Those of all tenants; what would hold up others goes to the lanes.
+    /// Messages of all tenants; those that would hold up others are diverted to the lanes.
     Shared(Arc<SlowLanes>),
-    /// It is the queue of the lanes.
+    /// The queue of the lanes.
     Lane(Arc<SlowLanes>),
 }
 
 impl QueueRole {
-    /// Whether all messages are one tenant's.
+    /// Whether the queue holds messages of only one tenant.
     pub const fn is_own(&self) -> bool {
         matches!(self, Self::Own)
     }
@@ -161,7 +161,7 @@ impl QueueRole {
         matches!(self, Self::Lane(_))
     }
 
-    /// The lanes, where it is their queue.
+    /// The lanes, if this is their queue.
     pub(crate) const fn lanes_of_lane(&self) -> Option<&Arc<SlowLanes>> {
         match self {
             Self::Lane(lanes) => Some(lanes),
@@ -169,7 +169,7 @@ impl QueueRole {
         }
     }
 
-    /// The lanes, where tenants share the queue. They are opened a moment after the queue is.
+    /// The lanes, if tenants share the queue. They open a moment after the queue does.
     pub(crate) fn shared_lanes(&self) -> Option<&SlowLanes> {
         match self {
             Self::Shared(lanes) => Some(lanes),
@@ -177,12 +177,12 @@ impl QueueRole {
         }
     }
 
-    /// The same once they are open.
+    /// Like `shared_lanes`, but only once the lanes are open.
     pub(crate) fn open_lanes(&self) -> Option<&SlowLanes> {
         self.shared_lanes().filter(|lanes| lanes.are_open())
     }
 
-    /// Notes that messages of a tenant hold up others, where there are others.
+    /// Notes that messages of a tenant hold up others; does nothing if the queue is not shared.
     pub(crate) fn mark_slow(&self, tenant: TenantId) {
         if let Some(lanes) = self.shared_lanes() {
             lanes.mark_slow(tenant);
@@ -190,15 +190,15 @@ impl QueueRole {
     }
 }
 
-/// A queue as its workers see it.
+/// A queue as its workers use it.
 pub struct QueueHandle {
     /// Its name.
     pub name: Arc<str>,
     /// How many partitions it has.
     pub partitions: u16,
-    /// Its strategies, which may be changed while it works.
+    /// Its strategies, which may change while it runs.
     pub strategy: RwLock<QueueStrategy>,
-    /// What has happened since the statistics were last written.
+    /// Counts since the statistics were last written.
     pub counts: Mutex<QueueCounts>,
     pub(crate) role: QueueRole,
 }
@@ -218,7 +218,7 @@ impl QueueHandle {
 
     /// The queue of the lanes.
     pub fn lane(partitions: u16, lanes: &Arc<SlowLanes>) -> Arc<Self> {
-        // Strategies are those of the queues that its messages come from; what is late is over.
+        // Messages in a lane follow the strategies of the queues that they come from; late ones are not tried again.
         let strategy = QueueStrategy {
             processing: ProcessingStrategyType::SkipAllFailuresAndTimedOut,
             ..QueueStrategy::default()
@@ -236,7 +236,7 @@ impl QueueHandle {
         })
     }
 
-    /// The workers of the queue, each made on its own thread.
+    /// Creates the workers of the queue, each on its own thread.
     pub fn processors(self: &Arc<Self>, shared: &Arc<EngineShared>) -> ProcessorFactory {
         let (queue, shared) = (Arc::clone(self), Arc::clone(shared));
         Arc::new(move || Box::new(RuleWorker::new(shared.clone(), queue.clone())))
@@ -252,7 +252,7 @@ pub struct RuleEngineService {
     queue_producer: QueueProducer,
     main: Arc<QueueHandle>,
     queues: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
-    /// Queues that were deleted: their workers go on with what is in them, and with what comes if they return.
+    /// Deleted queues: their workers process the rest, and new messages if the queue is created again.
     retired: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
     opening: tokio::sync::Mutex<()>,
     lanes: Arc<SlowLanes>,
@@ -261,7 +261,7 @@ pub struct RuleEngineService {
 }
 
 impl RuleEngineService {
-    /// An engine that does nothing yet. It listens to entity events from here on.
+    /// An engine that is not running yet. It listens to entity events from here on.
     pub fn new(deps: EngineDependencies, options: &Options) -> Arc<Self> {
         let ServiceContext {
             stores,
@@ -340,17 +340,17 @@ impl RuleEngineService {
         })
     }
 
-    /// What its workers share.
+    /// The state that its workers share.
     pub fn shared(&self) -> &Arc<EngineShared> {
         &self.shared
     }
 
-    /// Access to the mail account in the settings.
+    /// The access tokens of the mail account in the settings.
     pub fn mail_tokens(&self) -> Arc<MailTokenCache> {
         self.mail_tokens.clone()
     }
 
-    /// Takes messages.
+    /// Appends messages to the queues.
     pub fn message_producer(&self) -> Arc<RuleMessageProducer> {
         self.message_producer.clone()
     }
@@ -360,8 +360,8 @@ impl RuleEngineService {
         self.main.processors(&self.shared)
     }
 
-    /// Opens the queues that are configured and not open yet, brings the strategies of those that are up to date, and
-    /// routes nothing to those that are gone.
+    /// Opens queues that are configured and not open yet, updates the strategies of the open ones, and stops routing to
+    /// deleted ones.
     ///
     /// # Errors
     /// The stores or the journal failed.
@@ -381,7 +381,7 @@ impl RuleEngineService {
         }
         for (tenant, name) in gone {
             if !(tenant.is_null() && name == MAIN_QUEUE) {
-                // What it still holds is processed: its workers stay until the program ends.
+                // The rest of its messages is still processed: its workers run until the program ends.
                 info!(%tenant, queue = name, "queue is gone, its messages go to the main queue");
                 self.queue_producer.close_other(tenant, &name);
                 let key = (tenant, name);
@@ -392,12 +392,13 @@ impl RuleEngineService {
         Ok(())
     }
 
-    /// What the lanes know of tenants.
+    /// The slow lanes.
     pub fn lanes(&self) -> &Arc<SlowLanes> {
         &self.lanes
     }
 
-    /// Starts the lanes, if there are to be any or there is something in them, and lets messages be diverted from here on.
+    /// Starts the lanes' queue if lanes are configured or messages are left in it. Diverting begins if lanes are
+    /// configured.
     async fn open_lanes(&self, ingest: &IngestService) -> Result<(), IngestStartError> {
         let count = self.options.lanes.count;
         let is_stored = self.queue_producer.stored().iter().any(|key| *key == lane_key());
@@ -425,8 +426,8 @@ impl RuleEngineService {
         Ok(())
     }
 
-    /// Routes messages to the queues that are configured, before anybody processes them: what workers begin with goes where
-    /// it always went.
+    /// Routes messages to the configured queues before any worker starts, so that the first messages already go where
+    /// they belong.
     ///
     /// # Errors
     /// The stores or the journal failed.
@@ -438,8 +439,8 @@ impl RuleEngineService {
         Ok(())
     }
 
-    /// Lets what is left in queues that were deleted be processed, by rules of no queue's own, and the journal forget those
-    /// that are empty. To be called once, after the queues there are have been opened.
+    /// Processes the rest in deleted queues with the default strategy, and releases empty ones from the journal. To be
+    /// called once, after the configured queues have been opened.
     ///
     /// # Errors
     /// The stores or the journal failed.
@@ -506,7 +507,7 @@ impl RuleEngineService {
         self.options.statistics_interval.0
     }
 
-    /// All open queues with the tenant they belong to, the null one for what tenants share.
+    /// All open queues with their tenant; the null tenant stands for shared queues.
     pub fn queues(&self) -> Vec<(TenantId, Arc<QueueHandle>)> {
         let queues = self.queues.lock();
         queues
@@ -515,7 +516,7 @@ impl RuleEngineService {
             .collect()
     }
 
-    /// Ends what works by itself, and scripts; the queues end with the journal.
+    /// Stops sources and scripts; the queues end with the journal.
     pub fn stop(&self) {
         self.shared.chains.stop();
         self.shared.services.scripts.stop();
@@ -528,7 +529,7 @@ fn script_pool(options: &Options, events: &Arc<EventRecorder>) -> Arc<ScriptPool
     ScriptPool::start(options, Arc::default(), Box::new(switched_off))
 }
 
-/// The lanes' queue in the journal.
+/// The journal key of the lanes' queue.
 fn lane_key() -> QueueKey {
     (TenantId::NULL, LANE_QUEUE.to_owned())
 }
@@ -541,7 +542,7 @@ fn partitions_of(queue: &Queue) -> u16 {
 pub struct QueueListener {
     /// The engine.
     pub engine: Arc<RuleEngineService>,
-    /// Where its workers are.
+    /// The service that runs its workers.
     pub ingest: Arc<IngestService>,
 }
 

@@ -1,5 +1,5 @@
-//! Debug, lifecycle and error events, written in batches by a task of their own. They never hold up a message: what comes
-//! faster than it can be written, or beyond a tenant's limit, is left out and counted.
+//! Debug, lifecycle and error events, written in batches by a task of their own. They never delay a message: events
+//! that come faster than they can be written, or exceed a tenant's limit, are left out and counted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use fieldline_model::message::DataType;
 
 /// Longest text of an event, characters.
 pub const MAX_TEXT: usize = 4096;
-/// Events that wait to be written.
+/// Events that may wait to be written.
 const QUEUE_CAPACITY: usize = 10_000;
 const BATCH: usize = 500;
 const WRITE_INTERVAL: Duration = Duration::from_millis(200);
 static WRITE_GATE: LogGate = LogGate::new(1);
 
-/// How many debug events a tenant may store in a window.
+/// Most debug events that a tenant may store per window.
 #[derive(Debug, Clone, Copy)]
 pub struct DebugLimit {
     /// Events a window.
@@ -48,11 +48,11 @@ impl Default for DebugLimit {
 pub enum LifecycleChange {
     /// It came into force.
     Started,
-    /// It replaced what was in force.
+    /// It replaced an earlier version.
     Updated,
 }
 
-/// Takes events.
+/// Records events.
 pub struct EventRecorder {
     sender: mpsc::Sender<EntityEvent>,
     clock: SharedClock,
@@ -62,7 +62,7 @@ pub struct EventRecorder {
 }
 
 impl EventRecorder {
-    /// Starts the task that writes them.
+    /// Starts the task that writes the events.
     pub fn start(
         store: Arc<dyn EventStore>,
         clock: SharedClock,
@@ -81,7 +81,7 @@ impl EventRecorder {
         })
     }
 
-    /// A message came to a node or left it.
+    /// Records that a message entered or left a node.
     pub fn node(
         &self,
         direction: &str,
@@ -121,7 +121,7 @@ impl EventRecorder {
         self.record(msg.tenant, node, EventBody::RuleNode(body));
     }
 
-    /// A chain or node came into force, or could not.
+    /// Records that a chain or node came into force, or why it could not.
     pub fn lifecycle(&self, tenant: TenantId, entity: EntityId, life: LifecycleChange, error: Option<&str>) {
         let event = match life {
             LifecycleChange::Started => "STARTED",
@@ -135,7 +135,7 @@ impl EventRecorder {
         self.record(tenant, entity, body);
     }
 
-    /// Something failed that is nobody's normal business: a panic, a script that was switched off.
+    /// Records a failure that is not a message's ordinary one: a panic, a script that was switched off.
     pub fn error(&self, tenant: TenantId, entity: EntityId, method: &str, error: &str) {
         let body = EventBody::Error {
             method: method.to_owned(),
@@ -144,7 +144,7 @@ impl EventRecorder {
         self.record(tenant, entity, body);
     }
 
-    /// A script does not run for a while.
+    /// Records that a script is switched off for a while.
     pub fn switched_off(&self, tenant: TenantId, entity: EntityId, time: Duration) {
         let seconds = time.as_secs();
         let error = format!(
@@ -154,7 +154,7 @@ impl EventRecorder {
         self.error(tenant, entity, "script", &error);
     }
 
-    /// Any event.
+    /// Records an event; it is left out and counted if the buffer is full.
     pub fn record(&self, tenant: TenantId, entity: EntityId, body: EventBody) {
         let event = EntityEvent::new(tenant, entity, self.server.clone(), self.clock.now_ms(), body);
         if self.sender.try_send(event).is_err() {
@@ -162,7 +162,7 @@ impl EventRecorder {
         }
     }
 
-    /// Whether a tenant may store another debug event; when it may no longer, its chain says so once.
+    /// Whether a tenant may store another debug event; at the first refusal of a window its chain gets an error event.
     pub fn try_acquire_debug(&self, tenant: TenantId, chain: EntityId) -> bool {
         let now = self.clock.now_ms();
         let mut windows = self.windows.lock();
@@ -184,7 +184,7 @@ impl EventRecorder {
     }
 }
 
-/// Cuts a text to what is stored of it.
+/// Cuts a text to the length that is stored.
 pub fn cut(mut text: String) -> String {
     if let Some((end, _)) = text.char_indices().nth(MAX_TEXT) {
         text.truncate(end);
@@ -202,7 +202,7 @@ async fn write(store: Arc<dyn EventStore>, mut receiver: mpsc::Receiver<EntityEv
             warn!(%error, suppressed, "cannot store events of the rule engine");
         }
         batch.clear();
-        // What comes meanwhile is written together.
+        // Events that arrive during the pause are written together.
         tokio::time::sleep(WRITE_INTERVAL).await;
     }
 }

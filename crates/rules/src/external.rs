@@ -1,4 +1,4 @@
-//! What external nodes need of the rest of the platform.
+//! The settings and accounts that external nodes get from the rest of the platform.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use uuid::Uuid;
 
 use crate::egress::EgressRegistry;
 
-/// Settings of external nodes, and what they share with the rest of the platform.
+/// Settings of external nodes, and the services they use.
 #[derive(Clone)]
 pub struct ExternalNodeSettings {
-    /// Whether messages are acknowledged before they are sent out; what comes of them goes on as new messages.
+    /// Whether messages are acknowledged before they are sent out; the outcome then goes on as a new message.
     pub force_ack: bool,
     /// Bounds of REST calls.
     pub rest: RestSettings,
-    /// Accounts that are kept outside of rule chains.
+    /// Accounts that are configured outside of rule chains.
     pub accounts: Arc<dyn ServiceAccounts>,
-    /// Where cloud services are.
+    /// Addresses of cloud services.
     pub endpoints: CloudEndpoints,
-    /// What nodes may connect to; everything where there is none, as in tests.
+    /// Limits the addresses that nodes may connect to; `None`, as in tests, allows all.
     pub egress: Option<Arc<EgressRegistry>>,
 }
 
 impl ExternalNodeSettings {
-    /// The way out for what a tenant has configured. What the operator has goes through [`Egress::open`].
+    /// The connections of services that a tenant has configured. Those of the operator go through [`Egress::open`].
     pub fn tenant_egress(&self, tenant: TenantId) -> Egress {
         match &self.egress {
             Some(book) => book.tenant_egress(tenant),
@@ -37,10 +37,10 @@ impl ExternalNodeSettings {
     }
 }
 
-/// Where cloud services are, if not at their own addresses.
+/// Addresses of cloud services, where they differ from the usual ones.
 #[derive(Debug, Clone, Default)]
 pub struct CloudEndpoints {
-    /// Base URL of those that speak HTTP.
+    /// Base URL of the services that speak HTTP.
     pub http: Option<String>,
     /// Port of Azure IoT hubs.
     pub azure_port: Option<u16>,
@@ -58,7 +58,7 @@ impl Default for ExternalNodeSettings {
     }
 }
 
-/// A file that goes along with a question to a model.
+/// A file that is sent to a model together with a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AiResource {
     /// Its type, such as `image/png`.
@@ -67,18 +67,18 @@ pub struct AiResource {
     pub data: Vec<u8>,
 }
 
-/// Accounts at outside services that are kept outside of rule chains.
+/// Accounts at outside services that are configured outside of rule chains.
 #[async_trait]
 pub trait ServiceAccounts: Send + Sync {
-    /// The settings under a key that count for a tenant: `mail`, `sms`, or `slack` with the field `botToken`.
+    /// Returns the settings under a key that apply to a tenant: `mail`, `sms`, or `slack` with the field `botToken`.
     async fn settings(&self, tenant: TenantId, key: &str) -> StoreResult<Option<Value>>;
-    /// The configuration of an AI model, if the tenant has it.
+    /// Returns the configuration of an AI model, if the tenant has it.
     async fn ai_model(&self, tenant: TenantId, id: Uuid) -> StoreResult<Option<Value>>;
-    /// A resource, if the tenant may use it.
+    /// Returns a resource, if the tenant may use it.
     async fn resource(&self, tenant: TenantId, id: Uuid) -> StoreResult<Option<AiResource>>;
 }
 
-/// Of a platform that keeps none.
+/// The accounts of a platform that has none.
 pub struct NoServiceAccounts;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Trying the script of a calculated field out on given arguments.
+//! Runs the script of a calculated field on given arguments, for a test.
 
 use fieldline_core::ports::FieldScriptTest;
 use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLang};
@@ -17,10 +17,10 @@ enum TestArgument<'a> {
     },
 }
 
-/// Runs the script of a test once, and returns what it returned.
+/// Runs the script of a test once and returns its result.
 ///
 /// # Errors
-/// An argument is none, or why the script cannot be run.
+/// An argument is invalid, or the script cannot be run; the text says why.
 pub(crate) fn test_field_script(request: &FieldScriptTest, host: &mut ScriptHost) -> Result<Value, String> {
     let mut parameters = vec!["ctx"];
     parameters.extend(request.arguments.keys().map(String::as_str));
@@ -63,7 +63,7 @@ pub(crate) fn test_field_script(request: &FieldScriptTest, host: &mut ScriptHost
             }),
     );
     let output = host.call(&script, &args).map_err(|error| error.to_string());
-    // It is not called again.
+    // The script is not called again.
     host.evict_script(script.id());
     Ok(output?.to_value())
 }

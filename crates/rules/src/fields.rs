@@ -1,8 +1,8 @@
-//! The calculated fields in force of all tenants, and who has to be told when a value changes.
+//! The calculated fields in force of all tenants, and the entities that an update of a value concerns.
 //!
-//! A field belongs to an entity, or to a profile and so to all entities of it. What one entity has under a field is kept
-//! in the entity's own partition: events of it, or of other entities that the field looks at, go there as a
-//! message of its own ([`FieldTask`]).
+//! A field belongs to an entity, or to a profile and so to all its entities. The state of one entity under a field is
+//! kept in the entity's own partition: its events, and those of other entities that the field reads, are sent there as
+//! messages of their own ([`FieldTask`]).
 
 pub mod event;
 pub mod registered_field;
@@ -42,7 +42,7 @@ pub struct TenantFields {
     of_relations: Vec<Arc<RegisteredField>>,
     series: FxHashSet<Box<str>>,
     attributes: FxHashMap<Box<str>, u8>,
-    /// How long points are kept that a field makes without saying how long, seconds; 0 for ever.
+    /// Time to live of a field's points if the field sets none, seconds; 0 for ever.
     pub ttl_seconds: u32,
 }
 
@@ -92,12 +92,12 @@ impl TenantFields {
         index
     }
 
-    /// Whether there is none.
+    /// Whether the tenant has no field.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// A field.
+    /// The field with this id.
     pub fn get(&self, id: CalculatedFieldId) -> Option<&Arc<RegisteredField>> {
         self.fields.get(&id)
     }
@@ -107,7 +107,7 @@ impl TenantFields {
         self.fields.values()
     }
 
-    /// Whether any field looks at a series, or an attribute of a scope, of that name.
+    /// Whether any field reads a series, or an attribute of a scope, with that name.
     pub fn watches(&self, scope: Option<AttributeScope>, key: &str) -> bool {
         match scope {
             None => self.series.contains(key),
@@ -118,7 +118,7 @@ impl TenantFields {
         }
     }
 
-    /// The fields that an entity, or its profile, has.
+    /// The fields of an entity and of its profile.
     pub fn of_entity(
         &self,
         entity: EntityId,
@@ -132,17 +132,17 @@ impl TenantFields {
             .flatten()
     }
 
-    /// The fields that name an entity in an argument.
+    /// The fields with an argument that names the entity.
     pub fn naming(&self, entity: EntityId) -> &[Arc<RegisteredField>] {
         self.by_source.get(&entity).map_or(&[], Vec::as_slice)
     }
 
-    /// The fields that look at values of owners.
+    /// The fields that read values of owners.
     pub fn of_owners(&self) -> &[Arc<RegisteredField>] {
         &self.of_owners
     }
 
-    /// The fields that look at values of related entities.
+    /// The fields that read values of related entities.
     pub fn of_relations(&self) -> &[Arc<RegisteredField>] {
         &self.of_relations
     }
@@ -158,7 +158,7 @@ pub struct FieldRegistry {
 }
 
 impl FieldRegistry {
-    /// An empty registry, which notes fields that are no more.
+    /// An empty registry, which records deleted fields in `gone`.
     pub fn new(services: Arc<NodeServices>, events: Arc<EventRecorder>, gone: Arc<DeletionLog>) -> Arc<Self> {
         Arc::new(Self {
             services,
@@ -169,18 +169,18 @@ impl FieldRegistry {
         })
     }
 
-    /// Has it noted what is compiled, and leaves out what the process has died of.
+    /// Makes the registry note each compilation, and leave out fields that the process has died of.
     pub(crate) fn note_loads(&self, in_hand: &Arc<InFlightTracker>) {
-        // Whoever calls it twice changes nothing.
+        // A second call has no effect.
         let _ = self.in_flight.set(in_hand.clone());
     }
 
-    /// What is known of a tenant's fields now; whoever keeps them asks again once it no longer holds.
+    /// The current epoch of a tenant's fields; a caller that caches them reads them again when the epoch is over.
     pub fn epoch(&self, tenant: TenantId) -> TenantEpoch {
         self.tenants.epoch(tenant)
     }
 
-    /// The fields of a tenant as they are now.
+    /// The tenant's current fields.
     ///
     /// # Errors
     /// The store failed.
@@ -188,7 +188,7 @@ impl FieldRegistry {
         self.tenants.get(tenant, self).await
     }
 
-    /// Workers drop the states of fields that are no more.
+    /// Records deleted fields, so that workers drop their states.
     fn record_deletions(&self, before: Option<&TenantFields>, now: &TenantFields) {
         for entry in before.into_iter().flat_map(TenantFields::all) {
             if now.get(entry.id).is_none() {
@@ -231,7 +231,7 @@ impl FieldRegistry {
         fields.insert(entry.id, Arc::new(entry));
     }
 
-    /// Notes that a field is compiled; an error says why it must not be.
+    /// Notes that a field is being compiled; an error says why it must not be.
     async fn begin_load(
         &self,
         tenant: TenantId,
@@ -271,7 +271,7 @@ impl FieldRegistry {
         Ok((CalculatedFieldLimits::of(&profile), profile.storage_ttl_seconds()))
     }
 
-    /// Takes note of a change of entities.
+    /// Handles a change of an entity.
     pub fn on_change(self: &Arc<Self>, change: EntityChange) {
         let EntityKey { tenant, entity } = change.subject;
         match (entity.entity_type, change.what) {
@@ -297,7 +297,7 @@ impl FieldRegistry {
         }
     }
 
-    /// Lets a field that was saved be evaluated with what is stored already.
+    /// Triggers the evaluation of a saved field with the values that are stored already.
     async fn start(&self, tenant: TenantId, entity: EntityId, field: CalculatedFieldId) -> StoreResult<()> {
         let fields = self.tenant(tenant).await?;
         if fields.get(field).is_none_or(|entry| entry.problem().is_some()) {
@@ -373,7 +373,7 @@ impl TenantLoader<TenantFields, CalculatedFieldId> for FieldRegistry {
     }
 }
 
-/// Whether fields of an entity are those of other entities.
+/// Whether the entity is a profile, whose fields belong to its entities.
 pub fn is_profile(entity: EntityId) -> bool {
     matches!(
         entity.entity_type,
@@ -381,10 +381,11 @@ pub fn is_profile(entity: EntityId) -> bool {
     )
 }
 
-/// Queues messages, several at once, until all are there. What queues refuse for good is left out.
+/// Appends messages to the queues, several at once, until all are there. Messages that a queue refuses as invalid are
+/// left out.
 ///
 /// # Errors
-/// The queues have taken none for too long.
+/// The queues have accepted nothing for too long.
 pub async fn push(
     services: &Arc<NodeServices>,
     tenant: TenantId,

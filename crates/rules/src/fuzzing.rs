@@ -1,6 +1,6 @@
-//! Evaluators of what people write into configurations, for the fuzz targets.
+//! Evaluators of user-written configurations, for the fuzz targets.
 //!
-//! Each function checks that what a configuration or a message can make the evaluator do stays within its budget.
+//! Each function checks that the evaluator stays within its budget, whatever the configuration and the message are.
 
 use fieldline_model::budget::{EvaluationBudget, MAX_MADE_BYTES};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
@@ -13,7 +13,7 @@ use crate::nodes::json_path::JsonPath;
 use crate::nodes::regex::{RegexAllowance, WholeMatch};
 use crate::nodes::text_template::TextTemplate;
 
-/// Reads a path in a document.
+/// Evaluates a path in a document.
 pub fn json_path(path: &str, document: &str) {
     let Ok(path) = JsonPath::new(path, &RegexAllowance::default()) else {
         return;
@@ -27,13 +27,13 @@ pub fn json_path(path: &str, document: &str) {
     let second = path.read(&document, &mut budget);
     assert_eq!(first, second, "the same path finds the same");
     if let Ok(found) = first {
-        // Escapes make a text up to six times as long.
+        // Escapes make a text up to six times longer.
         let most = 6 * (MAX_MADE_BYTES as usize + 100 * document.to_string().len());
         assert!(found.to_string().len() <= most, "no more is made than is counted");
     }
 }
 
-/// Resolves a template with `${…}` and `$[…]` for a message of this body, and of a metadata value `key`.
+/// Resolves a template with `${…}` and `$[…]` for a message with this body and a metadata value `key`.
 pub fn pattern(template: &str, key: &str, body: &str) {
     let metadata: MetadataMap = [("key", key)].into_iter().collect();
     let message = QueueMessage::new(
@@ -65,7 +65,7 @@ pub fn regex(expression: &str, text: &str) {
     }
 }
 
-/// Takes a configuration of a node, if it is within the bounds.
+/// Checks a node configuration against the limits.
 pub fn configuration(text: &str) {
     if let Ok(configuration) = serde_json::from_str::<Value>(text) {
         let _ = CompileAllowance::default().take(&configuration);

@@ -1,9 +1,9 @@
-//! The slow lanes: where messages of tenants go that would hold up those of others in a queue that tenants share.
+//! The slow lanes, for messages of tenants that would hold up others in a shared queue.
 //!
-//! A worker of a shared queue *diverts* a message: it appends it to a further queue of the journal, always the same
-//! partition for the same tenant, and is done with it once that is durable. While a tenant counts as slow, its messages go
-//! there without being tried, which keeps their order. A tenant is slow for a while after something of it was late or failed,
-//! and as long as its lane holds something of it.
+//! A worker of a shared queue *diverts* a message: it appends the message to another queue of the journal, always to
+//! the same partition for the same tenant, and is done with it once that is durable. While a tenant counts as slow, its
+//! messages are diverted without being tried, which keeps their order. A tenant is slow for a while after one of its
+//! messages was late or failed, and as long as its lane holds messages.
 
 use std::collections::hash_map;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,41 +24,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::QueueHandle;
 
-/// Name of the lanes' queue. No queue that people make may be called so.
+/// Name of the lanes' queue. A user's queue cannot have this name.
 pub const LANE_QUEUE: &str = "~slow";
-/// For how long a tenant is slow for the first time; each time that follows soon is twice as long as the one before.
+/// Duration of a tenant's first slowness; each one that follows soon lasts twice as long as the one before.
 const FIRST_SLOWNESS: Duration = Duration::from_secs(10);
 const LONGEST_SLOWNESS: Duration = Duration::from_secs(600);
-/// How often a tenant is told at most that messages were given up.
+/// Least time between two notices to a tenant about messages that were given up.
 const NOTIFY_INTERVAL: Duration = Duration::from_secs(10);
-/// What a message takes in memory beside its bytes.
+/// Memory of a message beyond its bytes.
 pub(crate) const MESSAGE_BYTES: u64 = 256;
-/// All lanes together hold so many times what they hold of one tenant; beyond it a tenant may have this fraction.
+/// All lanes together hold this many times the limit of one tenant; beyond that a tenant may have this fraction of its
+/// limit.
 const ALL_TENANTS: u64 = 8;
 
-/// Pause before a message is put back again, where the disk was full.
+/// Pause before a message is put back again after the disk was full.
 const PUT_BACK_PAUSE: Duration = Duration::from_millis(200);
 
 /// Settings of the lanes, part of the rule engine's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LaneOptions {
-    /// How many lanes there are, each with a thread; 0 for none: then a slow tenant holds up the queues it shares. The lanes
-    /// that a journal has already stay, whatever is set.
+    /// Number of lanes, each with a thread; 0 for none, so that a slow tenant holds up the queues it shares. Lanes that
+    /// a journal already has stay, whatever is set.
     pub count: u16,
-    /// How long a message may wait in a queue that tenants share before it is diverted, if others are there.
+    /// Longest time that a message may wait in a shared queue before it is diverted, if other tenants' messages are
+    /// there.
     pub patience: HumanDuration,
-    /// Bytes of one tenant that its lane holds, with 256 for each message; all lanes together hold 8 times as many. Beyond it
-    /// the tenant's messages are given up.
+    /// Bytes of one tenant's messages that its lane holds, counting 256 more for each message; all lanes together hold
+    /// 8 times as many. Beyond that the tenant's messages are given up.
     pub backlog: ByteSize,
-    /// How long a message may take in a lane before it counts as late.
+    /// Longest time that a message may take in a lane before it counts as late.
     pub timeout: HumanDuration,
-    /// How long a message is tried again in a lane where its queue tries for ever.
+    /// Time for which a message is retried in a lane if its queue retries for ever.
     pub retry_time: HumanDuration,
 }
 
 impl LaneOptions {
-    /// Bytes that all lanes together hold at most, for the tenants of which there is much.
+    /// Most bytes that all lanes together hold for tenants with large backlogs.
     pub const fn total_backlog(&self) -> u64 {
         self.backlog.0.saturating_mul(ALL_TENANTS)
     }
@@ -76,29 +78,29 @@ impl Default for LaneOptions {
     }
 }
 
-/// What the lanes have done for, and to, a tenant since the program started.
+/// Counts of a tenant's messages in the lanes since the program started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LaneCounts {
-    /// Messages that went to its lane.
+    /// Messages that were diverted to its lane.
     pub diverted: u64,
-    /// Messages that were given up: too many waited, or they were tried for too long.
+    /// Messages that were given up: too many waited, or they were retried for too long.
     pub given_up: u64,
-    /// Time that its messages have taken on threads of shared queues, as far as it was measured.
+    /// Time that its messages took on threads of shared queues, as far as it was measured.
     pub inline: Duration,
 }
 
-/// How it stands with a tenant.
+/// The state of a tenant.
 #[derive(Debug, Default)]
 struct TenantLane {
     messages: u64,
     bytes: u64,
     slow_until: Option<Instant>,
-    /// How often in a row it was slow anew.
+    /// Number of slow periods in close succession.
     times: u32,
-    /// When it was last found slow.
+    /// Time at which it was last found slow.
     marked: Option<Instant>,
     counts: LaneCounts,
-    /// When it was last told that messages were given up.
+    /// Time of its last notice about messages that were given up.
     notified_at: Option<Instant>,
 }
 
@@ -108,21 +110,21 @@ impl TenantLane {
     }
 }
 
-/// Why a message did not come into its tenant's lane.
+/// Why a message could not be put into its tenant's lane.
 #[derive(Debug, thiserror::Error)]
 pub enum DivertError {
-    /// There is no room for more of the tenant.
+    /// The tenant's limit is reached.
     #[error("too many messages of the tenant wait in its slow lane")]
     Full,
-    /// It is larger than a record may be.
+    /// It exceeds the size of a record.
     #[error("the message cannot be written")]
     Unwritable,
-    /// The journal does not take it.
+    /// The journal refused it.
     #[error(transparent)]
     Append(#[from] AppendError),
 }
 
-/// Room in the lanes for a message that is not there yet.
+/// Room in the lanes, reserved for a message that is not there yet.
 struct LaneReservation<'a> {
     lanes: &'a SlowLanes,
     tenant: TenantId,
@@ -131,7 +133,8 @@ struct LaneReservation<'a> {
 }
 
 impl LaneReservation<'_> {
-    /// From here on the lane gives it back, also where nobody waits for the append any more, unless that fails.
+    /// Hands the room over to the lane's accounting even if the caller stops waiting for the append; takes it back if
+    /// the append fails.
     async fn commit(&mut self, appending: AppendFuture) -> Result<(), AppendError> {
         self.is_used = true;
         let appended = appending.await;
@@ -148,7 +151,7 @@ impl Drop for LaneReservation<'_> {
     }
 }
 
-/// All of a tenant goes to the same lane.
+/// All messages of a tenant go to the same lane.
 fn lane_subject(tenant: TenantId) -> EntityKey {
     EntityKey {
         tenant,
@@ -162,20 +165,20 @@ struct LaneAccounting {
     bytes: u64,
 }
 
-/// What workers of shared queues and of lanes know of each other.
+/// State shared by the workers of shared queues and of lanes.
 pub struct SlowLanes {
     /// The settings.
     pub options: LaneOptions,
-    /// Where messages go, and where each lane ended when it was opened.
+    /// Appends to the lanes, with the end offset of each lane when it was opened.
     producer: OnceLock<(QueueProducer, Vec<Offset>)>,
     accounting: Mutex<LaneAccounting>,
-    /// Tenants that are slow, or were when somebody last looked.
+    /// Number of tenants that are slow, or were at the last check.
     slow: AtomicUsize,
     queues: RwLock<FxHashMap<Arc<str>, Weak<QueueHandle>>>,
 }
 
 impl SlowLanes {
-    /// Lanes that take nothing yet.
+    /// Lanes that are not open yet.
     pub fn new(options: &LaneOptions) -> Arc<Self> {
         Arc::new(Self {
             options: options.clone(),
@@ -186,13 +189,13 @@ impl SlowLanes {
         })
     }
 
-    /// Lets messages be diverted from here on.
+    /// Opens the lanes: messages can be diverted from here on.
     pub fn open(&self, uplink: QueueProducer, ends: Vec<Offset>) {
-        // Whoever opens them twice opens the same queue.
+        // A second call opens the same queue.
         let _ = self.producer.set((uplink, ends));
     }
 
-    /// Whether a record was in its lane before the lanes were opened, and so counted by nobody.
+    /// Whether a record was in its lane before the lanes were opened, so that it is not counted yet.
     pub fn is_from_before(&self, partition: Partition, offset: Offset) -> bool {
         match self.producer.get() {
             Some((_, ends)) => ends
@@ -207,7 +210,7 @@ impl SlowLanes {
         self.producer.get().is_some()
     }
 
-    /// Notes a queue that tenants share: by its strategies, what came from it is tried again.
+    /// Registers a shared queue: messages from it are retried by its strategies.
     pub fn register_queue(&self, queue: &Arc<QueueHandle>) {
         self.queues
             .write()
@@ -219,12 +222,12 @@ impl SlowLanes {
         self.queues.read().get(name)?.upgrade()
     }
 
-    /// Whether any tenant may be slow: one look, for those who ask for each message.
+    /// Whether any tenant may be slow: one atomic load, cheap enough for every message.
     pub fn has_slow(&self) -> bool {
         self.slow.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether a tenant's messages go to its lane.
+    /// Whether a tenant's messages are diverted to its lane.
     pub fn is_slow(&self, tenant: TenantId) -> bool {
         if !self.has_slow() {
             return false;
@@ -241,7 +244,7 @@ impl SlowLanes {
         is_slow
     }
 
-    /// A tenant is slow from here on for a while.
+    /// Marks a tenant as slow for a while.
     pub fn mark_slow(&self, tenant: TenantId) {
         let now = Instant::now();
         let mut book = self.accounting.lock();
@@ -266,7 +269,7 @@ impl SlowLanes {
         lane.slow_until = Some(now + time.min(LONGEST_SLOWNESS));
     }
 
-    /// Room for a message of so many bytes; returns whether there is some.
+    /// Reserves room for a message of so many bytes; returns whether there was room.
     #[must_use]
     pub fn try_reserve(&self, tenant: TenantId, bytes: u64) -> bool {
         let bytes = bytes + MESSAGE_BYTES;
@@ -285,8 +288,8 @@ impl SlowLanes {
         book.tenants.entry(tenant).or_default().bytes + bytes <= limit
     }
 
-    /// Room for the note of a message that goes on in the background of its queue; returns whether there is some. It takes
-    /// what messages in the lane may take, but the tenant is not slow for that.
+    /// Reserves room for the note of a message that goes on in the background of its queue; returns whether there was
+    /// room. It counts against the same limit as messages in the lane, but does not make the tenant slow.
     #[must_use]
     pub fn try_reserve_note(&self, tenant: TenantId, bytes: u64) -> bool {
         let bytes = bytes + MESSAGE_BYTES;
@@ -299,7 +302,7 @@ impl SlowLanes {
         has_room
     }
 
-    /// A message that went on in the background has ended.
+    /// Releases the room of a message that went on in the background and has ended.
     pub fn release_note(&self, tenant: TenantId, bytes: u64) {
         let bytes = bytes + MESSAGE_BYTES;
         let mut book = self.accounting.lock();
@@ -315,19 +318,19 @@ impl SlowLanes {
         lane.messages += 1;
         lane.bytes += bytes;
         if lane.slow_until.is_none() {
-            // It counts as slow until somebody sees that it is not.
+            // The tenant counts as slow until a check finds that it is not.
             lane.slow_until = Some(Instant::now());
             self.slow.fetch_add(1, Ordering::Relaxed);
         }
         metrics::gauge!("fieldline_rules_lane_messages").increment(1.0);
     }
 
-    /// Notes a message that a lane held when the program started.
+    /// Counts a message that a lane held when the program started.
     pub fn count_existing(&self, tenant: TenantId, bytes: u64) {
         self.add(&mut self.accounting.lock(), tenant, bytes + MESSAGE_BYTES);
     }
 
-    /// A message has left its lane, or never came there.
+    /// Releases the room of a message that has left its lane, or never got there.
     pub fn release(&self, tenant: TenantId, bytes: u64) {
         let bytes = bytes + MESSAGE_BYTES;
         let mut book = self.accounting.lock();
@@ -339,17 +342,17 @@ impl SlowLanes {
         }
     }
 
-    /// How many messages of a tenant its lane holds, or is about to.
+    /// Number of a tenant's messages that its lane holds, or has room reserved for.
     pub fn messages(&self, tenant: TenantId) -> u64 {
         let book = self.accounting.lock();
         book.tenants.get(&tenant).map_or(0, |lane| lane.messages)
     }
 
-    /// Appends messages of a tenant to its lane, waiting for as long as `patience` while the journal catches up; the result
+    /// Appends messages of a tenant to its lane and waits up to `patience` while the journal catches up; the result
     /// resolves when they are durable.
     ///
     /// # Errors
-    /// The journal does not take them.
+    /// The journal refuses them.
     pub async fn append(
         &self,
         tenant: TenantId,
@@ -363,10 +366,10 @@ impl SlowLanes {
         uplink.divert(deadline, lane_subject(tenant), records).await
     }
 
-    /// Puts a message into its tenant's lane instead of a shared queue, and waits until it is durable.
+    /// Appends a message to its tenant's lane instead of a shared queue, and waits until it is durable.
     ///
     /// # Errors
-    /// Too much of the tenant waits there, or the journal does not take it.
+    /// The tenant's limit is reached, or the journal refuses the message.
     pub async fn divert(
         &self,
         tenant: TenantId,
@@ -402,8 +405,8 @@ impl SlowLanes {
         Ok(())
     }
 
-    /// Puts a message that was taken out of its tenant's lane back there, behind what waits, and waits until it is durable.
-    /// It makes way for nobody: its tenant's share of the journal's reserve is charged.
+    /// Appends a message that was taken out of its tenant's lane to the end of that lane again, and waits until it is
+    /// durable. It is charged to the tenant's share of the journal's reserve.
     ///
     /// # Errors
     /// Those of [`divert`](Self::divert).
@@ -433,7 +436,7 @@ impl SlowLanes {
         }
     }
 
-    /// Room for a message that is about to come.
+    /// Reserves room for a message that is about to be appended.
     fn room(&self, tenant: TenantId, bytes: u64) -> Result<LaneReservation<'_>, DivertError> {
         if !self.try_reserve(tenant, bytes) {
             return Err(DivertError::Full);
@@ -446,13 +449,14 @@ impl SlowLanes {
         })
     }
 
-    /// Counts what became of messages of a tenant, and what they took.
+    /// Updates the counts of a tenant.
     pub fn note(&self, tenant: TenantId, change: impl FnOnce(&mut LaneCounts)) {
         let mut book = self.accounting.lock();
         change(&mut book.tenants.entry(tenant).or_default().counts);
     }
 
-    /// Counts a message that was given up; returns how many there were where the tenant is to be told, which is not each time.
+    /// Counts a message that was given up. Returns their number if a notice to the tenant is due, at most one per
+    /// interval.
     pub fn note_given_up(&self, tenant: TenantId) -> Option<u64> {
         let now = Instant::now();
         let mut book = self.accounting.lock();
@@ -465,14 +469,14 @@ impl SlowLanes {
         is_due.then_some(lane.counts.given_up)
     }
 
-    /// What was counted of tenants since the program started.
+    /// The counts of all tenants since the program started.
     pub fn counts(&self) -> Vec<(TenantId, LaneCounts)> {
         let book = self.accounting.lock();
         let counts = book.tenants.iter().map(|(tenant, lane)| (*tenant, lane.counts));
         counts.collect()
     }
 
-    /// Forgets a tenant that is no more, unless its lane holds something.
+    /// Forgets a deleted tenant, unless its lane holds messages.
     pub fn forget(&self, tenant: TenantId) {
         if let hash_map::Entry::Occupied(lane) = self.accounting.lock().tenants.entry(tenant)
             && lane.get().messages == 0
@@ -521,7 +525,7 @@ mod tests {
         for _ in 1..ALL_TENANTS {
             assert_eq!(takes(TenantId::new()), 8);
         }
-        // All lanes are full: whoever has nothing there may still have a little.
+        // All lanes are full, but a tenant with no messages there still gets a little room.
         assert_eq!(takes(TenantId::new()), 1);
         assert!(!lanes.try_reserve(greedy, 44));
     }

@@ -2,18 +2,19 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `message`, `originators` | a message on its way, and whom it is about |
-//! | `node`, `node_types`, `nodes` | what a node is, which there are, and what each does |
-//! | `bounds` | how large what is compiled may be |
-//! | `chain`, `deletions` | chains compiled into index graphs; what is no more |
-//! | `chain_registry` | the chains of all tenants, swapped as they are saved |
-//! | `worker` | takes batches of records through the chains, and stores what they do |
-//! | `lanes` | where messages of slow tenants go, so that others do not wait for them |
-//! | `strategy`, `stats`, `events` | retries of queues; what is counted; what people who look for mistakes are shown |
-//! | `script_pool`, `script_ledger` | scripts of all tenants on threads of their own, in turn; what each tenant has used |
-//! | `fields`, `value_update` | the fields in force of all tenants; how they learn of changed values |
-//! | `accounts` | what is set for outside services; the platform's own mails and text messages |
-//! | `producer`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
+//! | `message`, `originators` | a message on its way, and the entity it is about |
+//! | `node`, `node_types`, `nodes` | the node interface, the list of types, and the implementations |
+//! | `bounds` | size limits of compiled chains |
+//! | `chain`, `deletions` | chains compiled into index graphs; the log of deleted things |
+//! | `chain_registry` | the chains of all tenants, swapped when they are saved |
+//! | `worker` | takes batches of records through the chains, and stores their effects |
+//! | `lanes` | slow lanes for messages of slow tenants, so that others do not wait for them |
+//! | `strategy`, `stats`, `events` | retries of queues; statistics; debug, lifecycle and error events |
+//! | `script_pool`, `script_ledger` | scripts of all tenants on threads of their own, in turn; what each tenant has
+//! used |
+//! | `fields`, `value_update` | the fields in force of all tenants; the updates of values that reach them |
+//! | `accounts` | settings of outside services; the platform's own mails and text messages |
+//! | `producer`, `catalog` | messages from inside the platform; the REST API's questions about nodes and scripts |
 //! | `engine` | all of it together |
 
 pub mod accounts;

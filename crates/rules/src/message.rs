@@ -14,60 +14,60 @@ use uuid::Uuid;
 use crate::node::NodeError;
 use crate::originators::Originator;
 
-/// Name under which the fields that have led to a message go through queues; no rule node sees it.
+/// Metadata key that carries the ids of a message's previous fields through queues; rule nodes do not see it.
 const PREVIOUS_FIELDS_KEY: &str = "\u{1}previousCalculatedFieldIds";
-/// Name in the metadata of a queued message, which no other name can be: nodes gone through, time to keep, the nodes that
-/// have called the chain it is in, and moves between queues.
+/// Metadata key of a queued message's routing header, which no other key can equal: nodes passed, time to live, callers
+/// of the current chain, and moves between queues.
 const ROUTING_HEADER_KEY: &str = "\u{1}way";
 
 /// A message on its way.
 #[derive(Debug, Clone)]
 pub struct RuleMessage {
-    /// Identity: the same after a restart that reads the same record again.
+    /// Its id, which stays the same when the same record is read again after a restart.
     pub id: Uuid,
-    /// Time it was made, milliseconds.
+    /// Creation time, milliseconds.
     pub ts: i64,
     /// The tenant whose chains it goes through.
     pub tenant: TenantId,
-    /// What it is about.
+    /// Its type.
     pub kind: MsgType,
-    /// Whom it is about.
+    /// The entity it is about.
     pub originator: EntityId,
     /// The customer of the originator.
     pub customer: Option<CustomerId>,
-    /// Texts beside the body.
+    /// Metadata.
     pub meta: MessageMetadata,
-    /// How the body is to be read.
+    /// Format of the body.
     pub data_type: DataType,
     /// The body.
     pub data: MessageBody,
-    /// Seconds that its points are kept unless a node or the metadata says otherwise; 0 keeps them for ever.
+    /// Time to live of its points unless a node or the metadata sets another, seconds; 0 for ever.
     pub ttl_seconds: u32,
-    /// How many nodes it has gone through.
+    /// Number of nodes it has passed.
     pub hops: u32,
-    /// How often a node has put it into a queue.
+    /// Number of times that a node has put it into a queue.
     pub moves: u32,
-    /// Where the output nodes of the chain it is in lead back to.
+    /// The callers that the output nodes of the current chain return to.
     pub callers: Option<Arc<ChainCaller>>,
-    /// Calculated fields that have led to it, so that they do not go round in circles.
+    /// Calculated fields whose results led to it, so that fields do not trigger each other in circles.
     pub previous_fields: Option<Arc<[Uuid]>>,
-    /// What the node that it is at has used for it.
+    /// What the current node has used up for it.
     pub budget: EvaluationBudget,
 }
 
-/// Where a chain was called from.
+/// The node that called a chain.
 #[derive(Debug, Clone)]
 pub struct ChainCaller {
-    /// Chain of the node that called.
+    /// Chain of the calling node.
     pub chain: RuleChainId,
-    /// The node that called.
+    /// The calling node.
     pub node: RuleNodeId,
-    /// Where that chain was called from.
+    /// The caller of that chain.
     pub callers: Option<Arc<ChainCaller>>,
 }
 
 impl RuleMessage {
-    /// The originator within the tenant.
+    /// The key of the originator.
     pub fn subject(&self) -> EntityKey {
         EntityKey {
             tenant: self.tenant,
@@ -75,7 +75,7 @@ impl RuleMessage {
         }
     }
 
-    /// A message from a queue.
+    /// Makes a message from a queued one.
     pub fn of(tenant: TenantId, mut message: QueueMessage) -> Self {
         let fields = message.metadata.remove(PREVIOUS_FIELDS_KEY);
         let way = message.metadata.remove(ROUTING_HEADER_KEY);
@@ -106,7 +106,8 @@ impl RuleMessage {
         }
     }
 
-    /// Whether a node takes a message of this size. Of a body that is JSON already each evaluator has counted its part.
+    /// Checks that a node may take a message of this size. A JSON body is not measured: each evaluator counts what it
+    /// makes of it.
     ///
     /// # Errors
     /// It is larger than [`MAX_MESSAGE_BYTES`].
@@ -127,7 +128,7 @@ impl RuleMessage {
         )
     }
 
-    /// The message as it waits in a queue.
+    /// The message in the form that waits in a queue.
     pub fn to_message(&self) -> QueueMessage {
         let mut metadata = self.meta.to_metadata();
         if let Some(fields) = &self.previous_fields {
@@ -152,7 +153,7 @@ impl RuleMessage {
         }
     }
 
-    /// The time of its values: `ts` of the metadata where that is a number, else its own.
+    /// Timestamp of its values: `ts` of the metadata if that is a number, otherwise the message's own.
     pub fn values_ts(&self) -> i64 {
         match &self.meta {
             MessageMetadata::Device { ts, .. } => ts.unwrap_or(self.ts),
@@ -160,7 +161,7 @@ impl RuleMessage {
         }
     }
 
-    /// A message that this one leads to: with a new identity that is the same whenever it is made again.
+    /// A message that follows from this one; its new id is the same whenever it is derived again.
     #[must_use]
     pub fn derive(&self, salt: u64) -> Self {
         let mut derived = self.clone();
@@ -169,7 +170,7 @@ impl RuleMessage {
     }
 }
 
-/// Most callers that a queued message remembers.
+/// Most callers that a queued message keeps.
 const MAX_CALLERS: usize = 64;
 
 fn encode_routing_header(msg: &RuleMessage) -> String {
@@ -184,7 +185,7 @@ fn encode_routing_header(msg: &RuleMessage) -> String {
     way
 }
 
-/// What a queued message remembers of its way.
+/// The routing state of a queued message.
 #[derive(Default)]
 struct RoutingHeader {
     hops: u32,
@@ -193,7 +194,7 @@ struct RoutingHeader {
     moves: u32,
 }
 
-/// How often nodes have put a queued message into a queue.
+/// Number of times that nodes have put a queued message into a queue.
 pub(crate) fn moves_of(message: &QueueMessage) -> u32 {
     let way = message.metadata.get(ROUTING_HEADER_KEY);
     way.and_then(decode_routing_header).map_or(0, |way| way.moves)
@@ -204,7 +205,7 @@ fn decode_routing_header(way: &str) -> Option<RoutingHeader> {
     let hops = parts.next()?.parse().ok()?;
     let ttl_seconds = parts.next()?.parse().ok()?;
     let mut callers = None;
-    // The one that called last stands first.
+    // The most recent caller comes first.
     for caller in parts
         .next()?
         .split(',')
@@ -228,7 +229,7 @@ fn decode_routing_header(way: &str) -> Option<RoutingHeader> {
     })
 }
 
-/// An id that follows from another one and a number.
+/// Derives an id from another id and a number.
 pub fn derive_id(id: Uuid, salt: u64) -> Uuid {
     let (high, low) = id.as_u64_pair();
     let mix = |seed: u64, salt: u64| {
@@ -242,22 +243,22 @@ pub fn derive_id(id: Uuid, salt: u64) -> Uuid {
     uuid::Builder::from_custom_bytes(Uuid::from_u64_pair(first, second).into_bytes()).into_uuid()
 }
 
-/// Texts beside a body. Those of a device's message are only written out where somebody looks.
+/// Metadata of a message. That of a device's message is only built when it is read.
 #[derive(Debug, Clone)]
 pub enum MessageMetadata {
-    /// What every message of a device carries: its name, its type, and the time of its values.
+    /// The metadata that every message of a device has: name, type, and the time of its values.
     Device {
         /// The device.
         device: Arc<Originator>,
-        /// Time of the values, milliseconds; of attributes there is none.
+        /// Time of the values, milliseconds; `None` for attributes.
         ts: Option<i64>,
     },
-    /// Any other.
+    /// Any other metadata.
     Own(Arc<MetadataMap>),
 }
 
 impl MessageMetadata {
-    /// The value of a name.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
         match self {
             Self::Device { device, ts } => match key {
@@ -271,7 +272,7 @@ impl MessageMetadata {
         }
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         match self {
             Self::Device { .. } => 3,
@@ -284,7 +285,7 @@ impl MessageMetadata {
         self.len() == 0
     }
 
-    /// The entries, to be changed.
+    /// The entries, for changes.
     pub fn make_mut(&mut self) -> &mut MetadataMap {
         if let Self::Device { .. } = self {
             *self = Self::Own(Arc::new(self.to_metadata()));
@@ -295,12 +296,12 @@ impl MessageMetadata {
         }
     }
 
-    /// Sets a name, replacing what it had.
+    /// Sets a key, replacing its value.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
         self.make_mut().set(key, value);
     }
 
-    /// All entries.
+    /// Returns all entries.
     pub fn to_metadata(&self) -> MetadataMap {
         match self {
             Self::Device { device, ts } => [
@@ -329,27 +330,27 @@ impl From<MetadataMap> for MessageMetadata {
 pub enum MessageBody {
     /// Key-values of one time, packed as in [`fieldline_model::kv`].
     Packed(Bytes),
-    /// Text that nobody has parsed yet.
+    /// Text that is not parsed yet.
     Text(Arc<str>),
     /// A JSON value.
     Json(Arc<Value>),
 }
 
 impl MessageBody {
-    /// A body of text.
+    /// A text body.
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A body of JSON.
+    /// A JSON body.
     pub fn json(value: Value) -> Self {
         Self::Json(Arc::new(value))
     }
 
-    /// The body as JSON. A text is parsed, and kept parsed.
+    /// Returns the body as JSON. A text is parsed once and kept as JSON.
     ///
     /// # Errors
-    /// The text is no JSON.
+    /// The text is not JSON.
     pub fn to_json(&mut self) -> Result<Arc<Value>, NodeError> {
         let value = match self {
             Self::Json(value) => return Ok(Arc::clone(value)),
@@ -362,10 +363,10 @@ impl MessageBody {
         Ok(value)
     }
 
-    /// The body as a JSON object that may be changed.
+    /// Returns the body as a JSON object for changes.
     ///
     /// # Errors
-    /// The body is no JSON object.
+    /// The body is not a JSON object.
     pub fn object_mut(&mut self) -> Result<&mut Map<String, Value>, NodeError> {
         self.to_json()?;
         match self {
@@ -385,7 +386,7 @@ impl MessageBody {
         }
     }
 
-    /// A value of a JSON object by its name, as it stands; `None` where there is none, or the body is no object.
+    /// Returns a value of a JSON object by its key; `None` if there is none, or the body is not an object.
     pub fn value(&mut self, key: &str) -> Option<Value> {
         if let Self::Packed(bytes) = self {
             let found = unpack(bytes)
@@ -412,7 +413,7 @@ fn object_of(bytes: &[u8]) -> Map<String, Value> {
 fn text_of(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     if kv::write_object(bytes, &mut text).is_err() {
-        // What was readable is kept.
+        // The readable part is kept.
         text.push('}');
     }
     text

@@ -1,4 +1,4 @@
-//! Access tokens of the mail account in the settings, bought when they are needed and kept while they count.
+//! Access tokens of the mail account in the settings, requested when they are needed and cached while they are valid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,29 +13,29 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 const MAIL: &str = "mail";
-/// A token is renewed so long before it expires, or in the middle of its time if that is short.
+/// A token is renewed this long before it expires, or after half of its lifetime if that is later.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
-/// How long a provider that gave no token is left alone.
+/// Pause after a provider gave no token before it is asked again.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
-/// Refresh tokens of Microsoft count 90 days, and each that is used gives another one.
+/// Provider whose refresh tokens (Microsoft's) are valid for 90 days; each use of one returns a new one.
 const OFFICE_365: &str = "OFFICE_365";
 const DAY_MS: i64 = 86_400_000;
 const REFRESH_TOKEN_MS: i64 = 90 * DAY_MS;
-/// How long before its end a refresh token is used, whether mails are sent or not.
+/// Remaining lifetime at which a refresh token is renewed, whether or not mails are sent.
 const RENEWAL_MS: i64 = 7 * DAY_MS;
 const CHECK_INTERVAL: Duration = Duration::from_secs(6 * 3_600);
 
-/// See the module.
+/// A cache of the mail account's access token; see the module.
 pub struct MailTokenCache {
     settings: Arc<dyn SettingsStore>,
     clock: SharedClock,
-    /// Held while a token is bought, so that only one is.
+    /// Locked while a token is requested, so that only one request runs at a time.
     current: Mutex<Option<CachedMailToken>>,
 }
 
 /// The last answer of a provider.
 struct CachedMailToken {
-    /// The settings that it was asked with, and those with the refresh token that it gave: mails that go out at the same time
+    /// The settings of the request, and the same settings with the refresh token of its answer: concurrent mails may
     /// have read the former.
     of: [MailOauth2Config; 2],
     token: Result<Secret, String>,
@@ -43,7 +43,7 @@ struct CachedMailToken {
 }
 
 impl MailTokenCache {
-    /// Tokens for the account of these settings.
+    /// A cache of tokens for the account in these settings.
     pub fn new(settings: Arc<dyn SettingsStore>, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self {
             settings,
@@ -52,10 +52,10 @@ impl MailTokenCache {
         })
     }
 
-    /// Settings of a mail server with an access token in the place of the password, where they ask for one.
+    /// Returns the mail server's settings, with an access token in place of the password if they use OAuth 2.
     ///
     /// # Errors
-    /// Why there is none, without secrets.
+    /// There is no token; the text says why, without secrets.
     pub(super) async fn with_password(&self, server: &Value) -> Result<Value, String> {
         let mut server = server.clone();
         if matches!(server.get("enableOauth2"), None | Some(Value::Bool(false))) {
@@ -85,13 +85,13 @@ impl MailTokenCache {
         self.request_token(access, &mut current).await
     }
 
-    /// Buys a token for the account as the settings have it.
+    /// Requests a token for the account in the settings.
     async fn request_token(
         &self,
         access: MailOauth2Config,
         current: &mut Option<CachedMailToken>,
     ) -> Result<Secret, String> {
-        // A refresh token that could not be stored is the one that counts all the same.
+        // A newer refresh token counts even if it could not be stored.
         let mut next = match &*current {
             Some(CachedMailToken { of, .. }) if of.contains(&access) => of[1].clone(),
             _ => access.clone(),
@@ -115,8 +115,8 @@ impl MailTokenCache {
         token
     }
 
-    /// Stores a refresh token that takes the place of the one that was used (RFC 6749 §6), unless the settings name
-    /// another one by now.
+    /// Stores the refresh token that replaces the one just used (RFC 6749 §6), unless the settings name a different one
+    /// by now.
     async fn store_refresh_token(&self, known: [&MailOauth2Config; 2], grant: &TokenGrant) {
         if let Some(newer) = &grant.refresh_token
             && let Err(error) = self.replace_refresh_token(known, newer).await
@@ -150,8 +150,8 @@ impl MailTokenCache {
         }
     }
 
-    /// Uses the refresh token before it expires, so that an account from which nothing is sent for months stays open. Never
-    /// ends.
+    /// Renews the refresh token before it expires, so that an account that sends nothing for months keeps its access.
+    /// Never returns.
     pub async fn run_renewal(self: Arc<Self>) {
         let mut look = tokio::time::interval(CHECK_INTERVAL);
         loop {
@@ -163,7 +163,7 @@ impl MailTokenCache {
     }
 
     pub(super) async fn renew_if_due(&self) -> Result<(), String> {
-        // What is read while another one buys a token may be used up by then.
+        // The settings are read under the lock: a token request that runs meanwhile may use up the refresh token.
         let mut current = self.current.lock().await;
         let stored = self.settings.admin(MAIL).await;
         let Some(stored) = stored.map_err(|error| error.to_string())? else {

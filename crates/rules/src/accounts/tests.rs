@@ -14,7 +14,7 @@ use super::*;
 const NOW: i64 = 1_760_000_000_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// The settings under one key.
+/// A settings store with one value under one key.
 struct Kept(Mutex<Value>);
 
 #[async_trait]
@@ -54,7 +54,7 @@ impl SettingsStore for Kept {
     }
 }
 
-/// A provider whose refresh tokens `r<n>` give access tokens `a<n>` and the next refresh token, each once.
+/// A provider where refresh token `r<n>` works once and gives access token `a<n>` and the next refresh token.
 async fn provider() -> FakeHttpServer {
     let used = Arc::new(AtomicUsize::new(0));
     FakeHttpServer::start(move |request| {
@@ -103,7 +103,7 @@ async fn access_tokens_are_bought_when_they_are_needed_and_refresh_tokens_kept()
         let with = tokens.with_password(&settings).await.unwrap();
         with["password"].as_str().unwrap().to_owned()
     };
-    // Of many mails at the same time one buys a token.
+    // Of several concurrent mails, only one requests a token.
     let (first, second) = tokio::join!(password(), password());
     assert_eq!((first.as_str(), second.as_str()), ("a0", "a0"));
     assert_eq!(password().await, "a0");
@@ -118,7 +118,7 @@ async fn access_tokens_are_bought_when_they_are_needed_and_refresh_tokens_kept()
     tokio::time::advance(std::time::Duration::from_secs(3_600)).await;
     tokio::time::resume();
     assert_eq!(password().await, "a1");
-    // Nothing is sent for months.
+    // No mail is sent for months.
     clock.advance(80 * DAY_MS);
     tokens.renew_if_due().await.unwrap();
     assert_eq!(server.count(), 2, "not yet");

@@ -10,7 +10,7 @@ use super::*;
 use crate::node_types::PREFIX;
 use crate::nodes::tests::World;
 
-/// Notes of processes that have died twice with this in hand, and nothing else.
+/// In-flight notes of processes that have died twice while loading this, and nothing else.
 #[derive(Default)]
 struct Died {
     suspects: CrashSuspects,
@@ -52,7 +52,7 @@ impl InFlightNotes for Died {
     }
 }
 
-/// A chain of one node, saved; with its version.
+/// Saves a chain of one node; returns its id and version.
 async fn saved(world: &World, name: &str) -> (RuleChainId, i64) {
     let stores = &world.services.stores.rule_chains;
     let chain = RuleChain {

@@ -1,4 +1,4 @@
-//! Queues across restarts, and what workers show of scripts that are switched off.
+//! Queues across restarts, and the events about scripts that are switched off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::{NOW, World};
 use crate::producer::RuleMessageProducer;
 
-/// Notes the bodies that come.
+/// A node that collects the bodies of its messages.
 struct Collect(Arc<Mutex<Vec<Value>>>);
 
 impl Node for Collect {
@@ -47,13 +47,13 @@ struct Site {
 }
 
 impl Site {
-    /// An engine as after a start: it knows what journal and stores hold, and nothing else.
+    /// An engine as after a start: it knows only the contents of journal and stores.
     fn over(world: &World, journal: Arc<EmbeddedJournal>) -> Self {
         let uplink = QueueProducer::open(journal.clone(), 2).unwrap();
         let options = Options::default();
         let messages = RuleMessageProducer::open(uplink.clone(), world.services.stores.clone(), &options);
         let services = Services::new(ServiceContext {
-            // Its own, so that an engine before hears nothing any more.
+            // A separate event bus, so that an earlier engine hears nothing more.
             events: Arc::default(),
             rule_engine: messages.clone(),
             ..ServiceContext::clone(&world.services.rules.context)
@@ -82,7 +82,7 @@ impl Site {
         site
     }
 
-    /// Puts a chain in force; returns its nodes.
+    /// Puts a chain in force; returns the ids of its nodes.
     fn runs(
         &self,
         world: &World,
@@ -97,7 +97,7 @@ impl Site {
         ids
     }
 
-    /// Starts the workers, as the program does.
+    /// Starts the workers as the program does.
     async fn start(&self, world: &World) -> IngestService {
         self.engine.route_queues().await.unwrap();
         let stores = IngestStores {
@@ -160,7 +160,7 @@ async fn what_is_left_in_a_deleted_queue_is_processed_after_a_restart() {
     let world = World::new().await;
     let dir = tempfile::tempdir().unwrap();
     let device = world.device("pump", json!({})).await;
-    // Of all tenants, and of one.
+    // One queue is shared by all tenants, the other belongs to one.
     let owners = [TenantId::NULL, world.tenant];
     let journal = journal(&dir);
     let site = Site::over(&world, journal.clone());
@@ -176,7 +176,7 @@ async fn what_is_left_in_a_deleted_queue_is_processed_after_a_restart() {
             .unwrap();
     }
 
-    // Nobody has configured them any more.
+    // The queues are no longer configured.
     let site = Site::over(&world, journal.clone());
     let mut stored = site.uplink.stored();
     stored.sort_by(|a, b| a.1.cmp(&b.1));
@@ -197,7 +197,7 @@ async fn what_is_left_in_a_deleted_queue_is_processed_after_a_restart() {
     }
     site.stop(service).await;
 
-    // Once they are empty nobody works on them.
+    // An empty queue gets no workers.
     let site = Site::over(&world, journal.clone());
     let service = site.start(&world).await;
     site.engine.drain_deleted_queues(&service).await.unwrap();
@@ -219,7 +219,7 @@ async fn queues_are_routed_and_in_line_with_the_store_before_anything_is_process
         .await
         .unwrap();
     let site = Site::over(&world, journal(&dir));
-    // A crash has cost the journal what is stored already.
+    // A crash: the journal has lost records that are stored already.
     let fast = site.uplink.open_unrouted(TenantId::NULL, "Fast", 2).unwrap();
     let partition = Partition {
         queue: fast.queue(),
@@ -235,7 +235,7 @@ async fn queues_are_routed_and_in_line_with_the_store_before_anything_is_process
         world.store.resume_position(partition).await.unwrap(),
         Some(Offset(0))
     );
-    // Workers of the main queue are at work, those of the other one have not been started.
+    // The workers of the main queue run; those of the other queue have not started.
     let before = site
         .journal
         .end(Partition {
@@ -307,7 +307,7 @@ async fn a_script_that_is_switched_off_leaves_one_event_of_its_node() {
     }
     let seen = site.seen.clone();
     eventually("two are too slow", async || seen.lock().len() == 2).await;
-    // Ordinary slowness is not worth an event.
+    // Ordinary slowness causes no event.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(errors_of(&world, node).await.is_empty());
     for n in [2, 3, -1] {

@@ -1,4 +1,4 @@
-//! What calculated fields are told, within a worker and from one partition to another.
+//! Events for calculated fields, within a worker and from one partition to another.
 
 use std::sync::Arc;
 
@@ -17,58 +17,58 @@ use crate::values;
 /// Type of the messages that bring events to the partition of an entity. They do not reach rule chains.
 pub const FIELD_MESSAGE: &str = "CALCULATED_FIELD_SELF_MSG";
 
-/// What has happened.
+/// The kind of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldEventKind {
-    /// Values have come: of series, or of attributes of a scope; with their times.
+    /// New values of series, or of attributes of a scope, with their times.
     Values {
         /// Scope of attributes.
         scope: Option<AttributeScope>,
         /// Time, name, value.
         values: Vec<(i64, Box<str>, KvValue)>,
     },
-    /// Series, or attributes of a scope, are gone, or a part of them.
+    /// Series or attributes of a scope were deleted, or a part of a series.
     Removed {
         /// Scope of attributes.
         scope: Option<AttributeScope>,
         /// Their names.
         keys: Vec<Box<str>>,
     },
-    /// The field or the entity is new or has changed: what is known is evaluated.
+    /// The field or the entity is new or has changed: the known values are evaluated.
     Started,
-    /// The entity may have got fields that it did not have.
+    /// The entity may have come under other fields, as after a change of its profile.
     Moved,
-    /// The entity belongs to somebody else now.
+    /// The entity has another owner.
     Owner,
     /// Relations of the entity have changed.
     Relations,
-    /// The entity is gone.
+    /// The entity was deleted.
     Gone,
-    /// Somebody acknowledged this alarm.
+    /// A user acknowledged this alarm.
     Acknowledged(Uuid),
-    /// Somebody cleared this alarm.
+    /// A user cleared this alarm.
     Cleared(Uuid),
-    /// Somebody deleted this alarm.
+    /// A user deleted this alarm.
     Deleted(Uuid),
 }
 
-/// What has happened, to what, and because of what.
+/// A change, the entity concerned, and the message that caused it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldEvent {
-    /// The entity it has happened to.
+    /// The changed entity.
     pub subject: EntityKey,
-    /// What it is.
+    /// The kind of change.
     pub change: FieldEventKind,
-    /// The message that has brought it.
+    /// The message that brought the change.
     pub msg: Uuid,
     /// Type of that message.
     pub kind: Box<str>,
-    /// Fields that have led to it.
+    /// Fields whose results led to the change.
     pub previous: Arc<[Uuid]>,
 }
 
 impl FieldEvent {
-    /// What an update says to fields of the tenant; `None` where none of them looks at any of it.
+    /// The event of an update, with the values that fields of the tenant read; `None` if no field reads any.
     pub fn of_update(fields: &TenantFields, update: &ValueUpdate<'_>) -> Option<Self> {
         let change = match update.values {
             UpdatedValues::Telemetry { ts, values } => FieldEventKind::Values {
@@ -93,10 +93,10 @@ impl FieldEvent {
             .then(|| Self::because_of(update.msg, update.subject, change))
     }
 
-    /// What a message from inside the platform says, before its chain has seen it; `None` where it says nothing, or where
-    /// what it says has been told already.
+    /// The event of a message from inside the platform, before its chain handles it; `None` if the message means no
+    /// change, or its change has been reported already.
     pub fn of_message(fields: &TenantFields, msg: &mut RuleMessage) -> Option<Self> {
-        // Messages that rule nodes and fields make about what they have saved name no user.
+        // Messages of rule nodes and fields about values they have saved name no user.
         let by_user = |msg: &RuleMessage| msg.meta.get("userId").is_some();
         let scope = |msg: &RuleMessage| {
             let named = msg.meta.get("scope");
@@ -143,7 +143,7 @@ impl FieldEvent {
         }
     }
 
-    /// Whether a field has led to it.
+    /// Whether a result of this field led to the event.
     pub fn comes_from(&self, field: CalculatedFieldId) -> bool {
         self.previous.contains(&field.0)
     }
@@ -238,14 +238,14 @@ fn alarm_of(msg: &mut RuleMessage) -> Option<Uuid> {
     body.pointer("/id/id")?.as_str()?.parse().ok()
 }
 
-/// Something to be done in the partition of an entity.
+/// Work for the partition of an entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldTask {
-    /// The field it concerns; where absent all fields of the entity that look at it.
+    /// The field it concerns; `None` for all fields that read the entity.
     pub field: Option<CalculatedFieldId>,
-    /// What has happened, and to whom.
+    /// The event.
     pub event: FieldEvent,
-    /// Where the originator of the message is a profile: which page of its entities is to be told.
+    /// If the originator of the message is a profile, the page of its entities that gets the event.
     pub page: Option<ProfilePage>,
 }
 
@@ -278,7 +278,7 @@ struct FieldTaskWire {
 }
 
 impl FieldTask {
-    /// The message that brings it to an entity. The same task makes the same message.
+    /// The message that carries the task to an entity. Equal tasks make equal messages.
     pub fn message(&self, to: EntityId, now_ms: i64) -> QueueMessage {
         let (mut scope, mut values, mut keys, mut alarm) = (None, Vec::new(), Vec::new(), None);
         let what = match &self.event.change {
@@ -325,7 +325,7 @@ impl FieldTask {
             previous: self.event.previous.to_vec(),
             page: self.page,
         };
-        // A structure of texts and numbers can always be written.
+        // A structure of texts and numbers always serializes.
         let body = serde_json::to_string(&wire).unwrap_or_default();
         let kind = MsgType::Custom(FIELD_MESSAGE.into());
         let mut message = QueueMessage::new(kind, to, now_ms, MetadataMap::new(), body);
@@ -335,7 +335,7 @@ impl FieldTask {
         message
     }
 
-    /// What a message brings; `None` where it is damaged.
+    /// The task in a message; `None` if it is damaged.
     pub fn of_message(tenant: TenantId, data: &MessageBody) -> Option<Self> {
         let wire: FieldTaskWire = serde_json::from_str(&data.to_text()).ok()?;
         let scope = match wire.scope {

@@ -14,47 +14,47 @@ use fieldline_script::{Script, ScriptLang};
 
 use super::event::{FieldEvent, FieldEventKind};
 
-/// Whose value a field looks at.
+/// The entity whose value a field reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DependencySource {
-    /// That of the entity it is evaluated for.
+    /// The entity that the field is evaluated for.
     Own,
-    /// That of this entity.
+    /// This entity.
     Entity(EntityId),
-    /// That of the customer or tenant that has the entity.
+    /// The customer or tenant that owns the entity.
     Owner,
-    /// That of the entities at the end of a path of relations.
+    /// The entities at the end of a path of relations.
     Path(Arc<[RelationLevel]>),
-    /// That of the related entities it aggregates.
+    /// The related entities whose values the field aggregates.
     Related,
 }
 
-/// A value that a field looks at. Its position is the number of the argument.
+/// A value that a field reads. Its position in the list is the number of the argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldDependency {
-    /// Whose it is.
+    /// The entity that has the value.
     pub source: DependencySource,
     /// Scope of an attribute; `None` for a series.
     pub scope: Option<AttributeScope>,
-    /// Its name.
+    /// Name of the series or attribute.
     pub key: Box<str>,
 }
 
 impl FieldDependency {
-    /// Whether it looks at a series, or an attribute of a scope, of that name.
+    /// Whether it reads the series, or the attribute of a scope, with that name.
     pub fn takes(&self, scope: Option<AttributeScope>, key: &str) -> bool {
         self.scope == scope && *self.key == *key
     }
 }
 
-/// What a field does.
+/// The logic of a field.
 #[derive(Debug)]
 pub enum FieldLogic {
-    /// It makes values.
+    /// Computes values.
     Values(Arc<CompiledField>),
-    /// It raises and clears alarms; with the scripts of its conditions.
+    /// Raises and clears alarms, with the scripts of its conditions.
     Alarm(Arc<AlarmRuleSet>, Arc<[Script]>),
-    /// It cannot be used.
+    /// Does not compile; with the reason.
     Broken(Box<str>),
 }
 
@@ -63,20 +63,20 @@ pub enum FieldLogic {
 pub struct RegisteredField {
     /// Its id.
     pub id: CalculatedFieldId,
-    /// The entity, or the profile of the entities, that have it.
+    /// The entity, or the profile of the entities, that has the field.
     pub entity: EntityId,
     /// Its name.
     pub name: Box<str>,
-    /// Which debug events are stored.
+    /// The debug events that are stored.
     pub debug: DebugSettings,
-    /// What it does.
+    /// Its logic.
     pub kind: FieldLogic,
-    /// The values it looks at.
+    /// The values it reads.
     pub dependencies: Box<[FieldDependency]>,
 }
 
 impl RegisteredField {
-    /// Compiles a field.
+    /// Compiles a field; `None` if it belongs to no entity.
     pub fn new(field: &CalculatedField, limits: &CalculatedFieldLimits) -> Option<Self> {
         let entity = field.entity_id?;
         let (kind, watches) = match compile(field, limits) {
@@ -93,7 +93,7 @@ impl RegisteredField {
         })
     }
 
-    /// Why it cannot be used.
+    /// The reason why it cannot be used, if it cannot.
     pub fn problem(&self) -> Option<&str> {
         match &self.kind {
             FieldLogic::Broken(problem) => Some(problem),
@@ -101,7 +101,7 @@ impl RegisteredField {
         }
     }
 
-    /// Whether an event of the entity itself, or its profile's entity, concerns the field.
+    /// Whether an event of the entity itself, or of an entity of the profile, concerns the field.
     pub fn concerns_own(&self, event: &FieldEvent) -> bool {
         let own = |scope, key: &str| {
             self.dependencies
@@ -125,7 +125,7 @@ impl RegisteredField {
         }
     }
 
-    /// The numbers of the arguments that an event of another entity concerns.
+    /// The arguments that an event of another entity concerns.
     pub fn affected_arguments<'a>(
         &'a self,
         event: &'a FieldEvent,
