@@ -12,7 +12,7 @@ use fieldline_model::entity::{Authority, User};
 use fieldline_model::{CustomerId, EntityId, EntityType, TenantId, UserId};
 
 pub use permitted::filter_permitted;
-pub use rights::allows;
+pub use rights::{allows, allows_all};
 
 /// Somebody who has proved who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,5 +212,57 @@ mod tests {
             AccessOperation::Read,
             &device(10, CustomerId::NULL)
         ));
+    }
+
+    /// The shortcut permits nothing that the check of one entity forbids.
+    #[test]
+    fn whoever_may_do_all_with_a_kind_may_do_each_thing_with_each_entity_of_it() {
+        let operations = [
+            AccessOperation::Create,
+            AccessOperation::Read,
+            AccessOperation::Write,
+            AccessOperation::Delete,
+            AccessOperation::AssignToTenant,
+            AccessOperation::WriteCredentials,
+        ];
+        let mut kinds = 0;
+        for authority in [
+            Authority::SysAdmin,
+            Authority::TenantAdmin,
+            Authority::CustomerUser,
+        ] {
+            let who = who(authority);
+            for kind in EntityType::ALL.iter().copied() {
+                for tenant in [who.tenant, TenantId(Uuid::from_u128(11)), TenantId::NULL] {
+                    if !allows_all(&who, kind, tenant) {
+                        continue;
+                    }
+                    kinds += 1;
+                    let what = AccessResource {
+                        entity: EntityId {
+                            entity_type: kind,
+                            id: Uuid::from_u128(5),
+                        },
+                        tenant,
+                        customer: CustomerId::NULL,
+                        user_authority: None,
+                    };
+                    assert!(
+                        operations.iter().all(|operation| allows(&who, *operation, &what)),
+                        "{kind:?}"
+                    );
+                }
+            }
+        }
+        assert!(
+            kinds > 3,
+            "the shortcut is of use for the administrator of a tenant"
+        );
+        let public = Principal {
+            user: UserId(Uuid::from_u128(20)),
+            ..who(Authority::TenantAdmin)
+        };
+        assert!(public.is_public());
+        assert!(!allows_all(&public, EntityType::Device, public.tenant));
     }
 }

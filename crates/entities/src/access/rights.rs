@@ -1,8 +1,8 @@
 //! Who may do what: the one table of roles, by what is declared of each kind of entities.
 
 use fieldline_core::any_entity::{AccessGrant, AccessResource, kind_policy};
-use fieldline_model::EntityType;
 use fieldline_model::entity::Authority;
+use fieldline_model::{EntityType, TenantId};
 
 use super::{AccessOperation, Principal};
 
@@ -20,6 +20,16 @@ pub fn allows(who: &Principal, operation: AccessOperation, what: &AccessResource
         Authority::CustomerUser => rights.customer,
     };
     who.tenant == what.tenant && covers(grant, who, operation, what)
+}
+
+/// Whether [`allows`] permits a tenant administrator any operation on all entities of a kind that belong to `tenant`, so that
+/// rows need not be checked one by one.
+pub fn allows_all(who: &Principal, kind: EntityType, tenant: TenantId) -> bool {
+    who.authority == Authority::TenantAdmin
+        && !who.is_public()
+        && !tenant.is_null()
+        && who.tenant == tenant
+        && kind_policy(kind).rights.tenant == AccessGrant::Anything
 }
 
 /// Tenants without queues of their own use those of the system.

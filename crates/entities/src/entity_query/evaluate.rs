@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 
 use fieldline_core::any_entity::{EntityTextField, query_text};
 use fieldline_core::ports::{StoreResult, ValueReader, ValueSource};
-use fieldline_model::EntityId;
 use fieldline_model::entity::Authority;
 use fieldline_model::kv::{KvValue, KvValueRef};
 use fieldline_model::page::SortOrder;
 use fieldline_model::query::{EntityData, EntityQueryKey, KeyType, TsValue};
+use fieldline_model::{EntityId, EntityType};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ use super::predicate::PredicateOperand;
 use super::prepare::{QueryMemoryLimits, TableGuard, TableSource, columns, prepare, sources, too_much};
 use super::row::EntityTableRow;
 use super::table::{ColumnCell, ColumnKey, TableData, ValueColumn};
-use crate::access::{AccessOperation, Principal, allows};
+use crate::access::{AccessOperation, Principal, allows, allows_all};
 
 /// Titles of those whom entities belong to.
 #[derive(Debug, Default)]
@@ -219,11 +219,17 @@ impl<'a> QueryEvaluator<'a> {
         view: &'a TableView<'a>,
         mut found: impl FnMut(usize, &'a EntityTableRow, EntityVisibility),
     ) {
+        let kind = view.data.kind;
+        // The row of a tenant belongs to the tenant that it is.
+        let sees_all = kind != EntityType::Tenant && allows_all(self.who, kind, view.data.tenant);
         let mut try_one = |place: usize| {
             let Some(row) = view.data.rows.get(place).and_then(Option::as_ref) else {
                 return;
             };
-            let sight = self.sight(view, row);
+            let sight = match sees_all {
+                true => EntityVisibility::Values,
+                false => self.sight(view, row),
+            };
             if sight != EntityVisibility::Nothing && self.fits(view, place, row, sight) {
                 found(place, row, sight);
             }
