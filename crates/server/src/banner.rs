@@ -21,7 +21,7 @@ pub(crate) fn print(listening: &BoundAddresses, demo: bool) {
     };
     line("Fieldline is ready.".to_owned());
     line(format!(
-        "  HTTP   http://{}  (API documentation at /swagger-ui.html)",
+        "  HTTP   http://{}  (web user interface; API documentation at /swagger-ui.html)",
         listening.http
     ));
     if let Some(probes) = listening.probes {

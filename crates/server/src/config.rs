@@ -18,6 +18,7 @@ use fieldline_entities::services::ClaimOptions;
 use fieldline_rules::engine as rules;
 use fieldline_transport::proxies::TrustedProxies;
 use fieldline_transport::{coap, mqtt, mqtts};
+use fieldline_web::UiSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -170,6 +171,11 @@ pub(crate) struct HttpOptions {
     /// Memory for all device posts being read, of which a tenant that is alone may use three eighths; beyond it posts
     /// get 503. At least 8/3 of `max-device-body`.
     pub device_body_memory: ByteSize,
+    /// Whether pages of the web user interface are served beside the API.
+    pub ui: bool,
+    /// Folder of a built single-page application, with `index.html`, that is served instead of the packed user interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ui_dir: Option<PathBuf>,
 }
 
 impl Default for HttpOptions {
@@ -188,6 +194,8 @@ impl Default for HttpOptions {
             write_timeout: HumanDuration::secs(30),
             max_device_body: ByteSize(52_428_800),
             device_body_memory: ByteSize::mib(256),
+            ui: true,
+            ui_dir: None,
         }
     }
 }
@@ -198,8 +206,22 @@ impl HttpOptions {
         TrustedProxies::parse(&self.trusted_proxies).unwrap_or_default()
     }
 
-    /// Describes the problem of the proxy settings, if any.
+    /// Returns where the user interface comes from; none if only the API is served.
+    pub(crate) fn ui_source(&self) -> Option<UiSource> {
+        let source = self.ui_dir.clone().map_or(UiSource::Packed, UiSource::Folder);
+        self.ui.then_some(source)
+    }
+
+    /// Describes the problem of the proxy settings or of the folder of the user interface, if any.
     fn problem(&self) -> Option<String> {
+        let page = self
+            .ui_dir
+            .as_ref()
+            .filter(|_| self.ui)
+            .map(|folder| folder.join("index.html"));
+        if let Some(page) = page.filter(|page| !page.is_file()) {
+            return Some(format!("`ui-dir`: there is no file {}", page.display()));
+        }
         match TrustedProxies::parse(&self.trusted_proxies) {
             Err(problem) => Some(format!("`trusted-proxies`: {problem}")),
             Ok(proxies) if self.proxy_protocol && proxies.is_empty() => {

@@ -127,10 +127,13 @@ impl RunningServers {
             body_deadline: options.request_timeout.0,
         };
         let routes = api
-            .route("/", get(async || Redirect::to("/swagger-ui.html")))
             .merge(device_http::router(self.services.clone(), device_limits))
-            .merge(probes.clone())
-            .layer(cors::layer(addresses.origins));
+            .merge(probes.clone());
+        let routes = match options.ui_source() {
+            Some(source) => fieldline_web::add_to(routes, source),
+            None => routes.route("/", get(async || Redirect::to("/swagger-ui.html"))),
+        };
+        let routes = routes.layer(cors::layer(addresses.origins));
         let probe_address = match addresses.probes {
             Some(address) => {
                 let limits = limits.clone().for_probes();
