@@ -1,0 +1,16 @@
+// Compresses the text files of the built user interface; the program that packs them does not.
+
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+const TEXT = /\.(html|js|css|json|svg|txt)$/;
+
+for (const name of readdirSync("dist", { recursive: true })) {
+  const path = join("dist", String(name));
+  if (TEXT.test(path)) {
+    const bytes = readFileSync(path);
+    writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+    writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+  }
+}

@@ -1,0 +1,78 @@
+// Calls of the REST API with the token of whoever is logged in.
+
+import { clearTokens, getToken, loginPath, renewToken, SessionEnded } from "./session";
+
+export type Query = Record<string, string | number | boolean | undefined>;
+
+/** The server refused a request; the message is its own and made for people. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly errorCode?: number,
+  ) {
+    super(message);
+  }
+}
+
+/** Makes an error of an answer that is not a success. */
+export async function errorOf(answer: Response): Promise<ApiError> {
+  const text = await answer.text();
+  try {
+    const body = JSON.parse(text) as { message?: string; errorCode?: number };
+    return new ApiError(answer.status, body.message ?? text, body.errorCode);
+  } catch {
+    return new ApiError(answer.status, text.slice(0, 300) || `HTTP ${answer.status}`);
+  }
+}
+
+export function withQuery(path: string, query?: Query): string {
+  const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== "");
+  const text = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+/** Ends the session of this tab and asks for a log-in that leads back to the present page. */
+export function leave(): never {
+  clearTokens();
+  location.assign(loginPath(location.pathname + location.search));
+  throw new SessionEnded();
+}
+
+async function send(method: string, path: string, body: string | undefined): Promise<Response> {
+  const once = (token: string): Promise<Response> => {
+    const headers: Record<string, string> = { "X-Authorization": `Bearer ${token}`, Accept: "application/json" };
+    return body === undefined
+      ? fetch(path, { method, headers })
+      : fetch(path, { method, headers: { ...headers, "Content-Type": "application/json" }, body });
+  };
+  try {
+    const token = await getToken();
+    const answer = await once(token);
+    return answer.status === 401 ? await once(await renewToken(token)) : answer;
+  } catch (error) {
+    if (error instanceof SessionEnded) {
+      leave();
+    }
+    throw error instanceof TypeError ? new ApiError(0, "The server can't be reached. What you see may be old.") : error;
+  }
+}
+
+async function call<T>(method: string, path: string, query?: Query, body?: unknown): Promise<T> {
+  const answer = await send(method, withQuery(path, query), body === undefined ? undefined : JSON.stringify(body));
+  if (answer.status === 401) {
+    leave();
+  }
+  if (!answer.ok) {
+    throw await errorOf(answer);
+  }
+  const content = await answer.text();
+  const isJson = answer.headers.get("Content-Type")?.includes("json") ?? false;
+  return (content === "" ? undefined : isJson ? JSON.parse(content) : content) as T;
+}
+
+export const api = {
+  get: <T>(path: string, query?: Query): Promise<T> => call<T>("GET", path, query),
+  post: <T>(path: string, body?: unknown, query?: Query): Promise<T> => call<T>("POST", path, query, body),
+  delete: <T>(path: string, query?: Query): Promise<T> => call<T>("DELETE", path, query),
+};

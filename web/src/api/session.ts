@@ -1,0 +1,98 @@
+// The tokens of the person who is logged in, under the names that ThingsBoard's own UI uses in local storage.
+
+const ACCESS = "jwt_token";
+const REFRESH = "refresh_token";
+/** A token that ends within this time is renewed before it is used. */
+const MARGIN_MS = 30_000;
+
+export interface TokenPair {
+  token: string;
+  refreshToken: string;
+}
+
+export interface TokenClaims {
+  userId: string;
+  sub: string;
+  scopes: string[];
+  exp: number;
+  isPublic?: boolean;
+}
+
+/** The session has ended: the server refuses the refresh token, or there is none. */
+export class SessionEnded extends Error {}
+
+export function saveTokens(pair: TokenPair): void {
+  localStorage.setItem(ACCESS, pair.token);
+  localStorage.setItem(REFRESH, pair.refreshToken);
+}
+
+export function clearTokens(): void {
+  localStorage.removeItem(ACCESS);
+  localStorage.removeItem(REFRESH);
+}
+
+/** Reads the claims of a token without checking its signature, which only the server can. */
+export function claimsOf(token: string): TokenClaims | undefined {
+  const payload = token.split(".")[1];
+  if (payload === undefined) {
+    return undefined;
+  }
+  try {
+    const bytes = Uint8Array.from(atob(payload.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(bytes)) as TokenClaims;
+  } catch {
+    return undefined;
+  }
+}
+
+export function currentClaims(): TokenClaims | undefined {
+  const token = localStorage.getItem(ACCESS);
+  return token === null ? undefined : claimsOf(token);
+}
+
+/** Returns an access token that is valid for a while, renewed if need be. */
+export async function getToken(now: number = Date.now()): Promise<string> {
+  const token = localStorage.getItem(ACCESS);
+  const claims = token === null ? undefined : claimsOf(token);
+  return token !== null && claims !== undefined && claims.exp * 1000 - MARGIN_MS > now ? token : renewToken(token);
+}
+
+/** Renews the access token. Of several tabs one asks the server; the others find what it stored. */
+export async function renewToken(refused: string | null): Promise<string> {
+  const renew = async (): Promise<string> => {
+    const stored = localStorage.getItem(ACCESS);
+    if (stored !== null && stored !== refused) {
+      return stored;
+    }
+    const refreshToken = localStorage.getItem(REFRESH);
+    if (refreshToken === null) {
+      throw new SessionEnded();
+    }
+    const answer = await fetch("/api/auth/token", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ refreshToken }),
+    });
+    if (answer.status === 401 || answer.status === 400) {
+      throw new SessionEnded();
+    }
+    if (!answer.ok) {
+      throw new Error(`HTTP ${answer.status}`);
+    }
+    const pair = (await answer.json()) as TokenPair;
+    saveTokens(pair);
+    return pair.token;
+  };
+  // Pages over plain HTTP on another host than localhost have no locks.
+  return "locks" in navigator ? await navigator.locks.request("fieldline-token", renew) : await renew();
+}
+
+/** Returns the log-in page that leads back to a path of this site. */
+export function loginPath(next: string): string {
+  return next === "/" || next === "/home" ? "/login" : `/login?next=${encodeURIComponent(next)}`;
+}
+
+/** Accepts a path to return to only if it stays on this site. */
+export function safeNext(next: string | null): string {
+  return next !== null && /^\/(?![/\\])/.test(next) ? next : "/home";
+}

@@ -1,0 +1,86 @@
+// Search over screens and entities from anywhere, by Ctrl+K.
+
+import { Modal, NavLink, TextInput } from "@mantine/core";
+import { useDebouncedValue, useHotkeys } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useState, type KeyboardEvent, type ReactElement } from "react";
+import { useLocation } from "wouter";
+import { api } from "@/api/client";
+import type { Entity, PageData } from "@/api/types";
+import { KINDS, nameOf } from "@/entities/kinds";
+import { t } from "@/i18n";
+import { menuFor } from "./menu";
+import { useSession } from "./session";
+
+/** The most entities of a kind that are offered. */
+const MOST = 4;
+
+interface Offer {
+  path: string;
+  label: string;
+  kind: string;
+}
+
+export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: () => void; onClose: () => void }): ReactElement {
+  const { authority, customerId } = useSession();
+  const [, go] = useLocation();
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [wanted] = useDebouncedValue(text.trim(), 150);
+  useHotkeys([["mod+K", onOpen]], []);
+  const found = useQuery({
+    queryKey: ["palette", wanted],
+    enabled: opened && wanted.length > 1,
+    queryFn: async () => {
+      const kinds = KINDS.filter((kind) => kind.list[authority] !== undefined);
+      const pages = await Promise.all(
+        kinds.map((kind) =>
+          api.get<PageData<Entity>>((kind.list[authority] ?? "").replace("{customerId}", customerId), { pageSize: MOST, page: 0, textSearch: wanted }),
+        ),
+      );
+      return pages.flatMap((page, n) => {
+        const kind = kinds[n];
+        return kind === undefined ? [] : page.data.map((row): Offer => ({ path: `${kind.path}/${row.id.id}`, label: nameOf(row), kind: kind.singular }));
+      });
+    },
+  });
+  const screens = menuFor(authority)
+    .flatMap(({ items }) => items)
+    .map((item): Offer => ({ path: item.path, label: t(item.label), kind: "Screen" }))
+    .filter((offer) => offer.label.toLowerCase().includes(text.trim().toLowerCase()));
+  const offers = [...screens, ...(wanted.length > 1 ? (found.data ?? []) : [])];
+  const take = (offer: Offer | undefined): void => {
+    if (offer !== undefined) {
+      onClose();
+      setText("");
+      go(offer.path);
+    }
+  };
+  const keys = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setAt((at + step + offers.length) % Math.max(1, offers.length));
+    } else if (event.key === "Enter") {
+      take(offers[at]);
+    }
+  };
+  return (
+    <Modal opened={opened} onClose={onClose} title={t("Search")} closeButtonProps={{ "aria-label": t("Close") }}>
+      <TextInput
+        data-autofocus
+        aria-label={t("Search screens, devices, dashboards and all else")}
+        placeholder={t("Search screens, devices, dashboards and all else")}
+        value={text}
+        onKeyDown={keys}
+        onChange={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+      />
+      {offers.map((offer, n) => (
+        <NavLink key={offer.path} component="button" label={offer.label} description={t(offer.kind)} active={n === at} onClick={() => take(offer)} />
+      ))}
+    </Modal>
+  );
+}

@@ -1,0 +1,35 @@
+import "@mantine/core/styles.css";
+import "./app.css";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MantineProvider } from "@mantine/core";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { ApiError } from "@/api/client";
+import { startLanguage } from "@/i18n";
+import { watchNetwork } from "@/live/socket";
+import { Notices } from "@/ui/feedback";
+import { App } from "./App";
+import { theme } from "./theme";
+
+/** A refusal stays one, so only an unreachable or overloaded server is asked again. */
+const retry = (failures: number, error: unknown): boolean =>
+  failures < 3 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500);
+
+const queries = new QueryClient({ defaultOptions: { queries: { retry, staleTime: 5_000 } } });
+
+watchNetwork();
+void startLanguage().then(() => {
+  const root = document.getElementById("root");
+  if (root !== null) {
+    createRoot(root).render(
+      <StrictMode>
+        <MantineProvider theme={theme} defaultColorScheme="auto">
+          <QueryClientProvider client={queries}>
+            <App />
+            <Notices />
+          </QueryClientProvider>
+        </MantineProvider>
+      </StrictMode>,
+    );
+  }
+});

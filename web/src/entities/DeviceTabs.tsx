@@ -1,0 +1,105 @@
+// How a device connects, with its first values live beside it, and commands to it.
+
+import { Button, Code, CopyButton, Group, Stack, Switch, Text, TextInput, Textarea, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState, type FormEvent, type ReactElement } from "react";
+import { api } from "@/api/client";
+import type { EntityId } from "@/api/types";
+import { t } from "@/i18n";
+import { messageOf, Problem, Waiting } from "@/ui/feedback";
+import { TelemetryTab, typedValue } from "./ValueTabs";
+
+interface Credentials {
+  credentialsType: string;
+  credentialsId: string;
+}
+
+/** Returns commands that send one value as the device, for the address that this page came from. */
+export function sendCommands(token: string, site: { origin: string; hostname: string }): { label: string; command: string }[] {
+  const host = site.hostname.replace(/^\[|\]$/g, "");
+  return [
+    { label: "HTTP", command: `curl -d '{"temperature": 21.5}' ${site.origin}/api/v1/${token}/telemetry` },
+    { label: "MQTT", command: `mosquitto_pub -h ${host} -q 1 -u ${token} -t v1/devices/me/telemetry -m '{"temperature": 22.5}'` },
+  ];
+}
+
+export function ConnectTab({ id }: { id: EntityId }): ReactElement {
+  const credentials = useQuery({
+    queryKey: ["credentials", id.id],
+    queryFn: () => api.get<Credentials>(`/api/device/${id.id}/credentials`),
+  });
+  if (credentials.isPending) {
+    return <Waiting />;
+  }
+  if (credentials.isError) {
+    return <Problem error={credentials.error} />;
+  }
+  const { credentialsType, credentialsId } = credentials.data;
+  return (
+    <Stack>
+      <Text>
+        {t(credentialsType === "ACCESS_TOKEN" ? "Access token" : "Credentials")}: <Code>{credentialsId}</Code>
+      </Text>
+      {credentialsType === "ACCESS_TOKEN" &&
+        sendCommands(credentialsId, location).map(({ label, command }) => (
+          <div key={label}>
+            <Group gap="sm" mb={4}>
+              <Text fw={600}>{label}</Text>
+              <CopyButton value={command}>
+                {({ copied, copy }) => (
+                  <Button size="compact-xs" variant="default" onClick={copy}>
+                    {t(copied ? "Copied" : "Copy")}
+                  </Button>
+                )}
+              </CopyButton>
+            </Group>
+            <Code block>{command}</Code>
+          </div>
+        ))}
+      <Title order={2} size="h4">
+        {t("What arrives")}
+      </Title>
+      <TelemetryTab id={id} />
+    </Stack>
+  );
+}
+
+export function CommandsTab({ id }: { id: EntityId }): ReactElement {
+  const [method, setMethod] = useState("");
+  const [params, setParams] = useState("{}");
+  const [twoWay, setTwoWay] = useState(true);
+  const [answer, setAnswer] = useState<string>();
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const send = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem("");
+    setAnswer(undefined);
+    try {
+      const path = `/api/rpc/${twoWay ? "twoway" : "oneway"}/${id.id}`;
+      const result = await api.post<unknown>(path, { method, params: typedValue(params), timeout: 10_000 });
+      setAnswer(result === undefined ? t("Delivered") : JSON.stringify(result, null, 2));
+    } catch (error) {
+      setProblem(messageOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={(event) => void send(event)}>
+      <Stack maw={560}>
+        <TextInput label={t("Method")} required value={method} onChange={(event) => setMethod(event.currentTarget.value)} />
+        <Textarea label={t("Parameters (JSON)")} autosize minRows={3} value={params} onChange={(event) => setParams(event.currentTarget.value)} />
+        <Switch label={t("Wait for the device's answer")} checked={twoWay} onChange={(event) => setTwoWay(event.currentTarget.checked)} />
+        <Group>
+          <Button type="submit" loading={busy}>
+            {t("Send")}
+          </Button>
+        </Group>
+        {problem !== "" && <Text role="alert" c="var(--mantine-color-error)">{t("The device did not answer: {problem}", { problem })}</Text>}
+        {answer !== undefined && <Code block role="status">{answer}</Code>}
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,182 @@
+// The one page for any entity: its tabs are declared by its kind.
+
+import { Badge, Button, Group, Modal, Tabs, Text, Title } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { useLocation, useSearchParams } from "wouter";
+import { ApiError, api } from "@/api/client";
+import type { Entity } from "@/api/types";
+import { useSession } from "@/app/session";
+import { t } from "@/i18n";
+import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
+import { FieldsForm, type FormValues } from "@/ui/FieldsForm";
+import { nameOf, type EntityKind, type EntityTab } from "./kinds";
+import { AlarmsTab, AuditTab, RelationsTab } from "./RecordTabs";
+import { CommandsTab, ConnectTab } from "./DeviceTabs";
+import { AttributesTab, TelemetryTab } from "./ValueTabs";
+
+const LABELS: Record<EntityTab, string> = {
+  details: "Details",
+  telemetry: "Latest telemetry",
+  attributes: "Attributes",
+  alarms: "Alarms",
+  relations: "Relations",
+  commands: "Commands",
+  connect: "Connect",
+  audit: "Audit log",
+};
+
+/** Details can be changed in place. Somebody else's change in between is shown, and decided on, before one is lost. */
+function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): ReactElement {
+  const { authority } = useSession();
+  const cache = useQueryClient();
+  const [conflict, setConflict] = useState<FormValues>();
+  const mayWrite = kind.writers.includes(authority);
+  const refresh = async (): Promise<void> => {
+    await cache.invalidateQueries({ queryKey: ["entity", entity.id.id] });
+  };
+  const save = async (values: FormValues, version: unknown): Promise<void> => {
+    const { owner: _owner, ...stored } = entity;
+    try {
+      await api.post(kind.one, { ...stored, ...values, version });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 409) {
+        setConflict(values);
+        return;
+      }
+      throw error;
+    }
+    notify.ok(t("Saved"));
+    await refresh();
+  };
+  const initial = Object.fromEntries(kind.fields.map(({ name }) => [name, entity[name]]));
+  if (!mayWrite) {
+    return (
+      <dl>
+        {kind.columns.map((column) => (
+          <div key={column.key}>
+            <dt>
+              <Text size="sm">{t(column.label)}</Text>
+            </dt>
+            <dd>{column.text(entity) || "–"}</dd>
+          </div>
+        ))}
+      </dl>
+    );
+  }
+  return (
+    <>
+      <FieldsForm key={String(entity["version"])} fields={kind.fields} values={initial} action="Save" onSave={(values) => save(values, entity["version"])} />
+      <Modal opened={conflict !== undefined} onClose={() => setConflict(undefined)} title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
+        <Text mb="md">{t("Keep your values, or take those of the other?")}</Text>
+        <Group>
+          <Button
+            onClick={() => {
+              const mine = conflict ?? {};
+              setConflict(undefined);
+              void api
+                .get<Entity>(`${kind.one}/${entity.id.id}`)
+                .then((newest) => save(mine, newest["version"]))
+                .catch(notify.error);
+            }}
+          >
+            {t("Keep mine")}
+          </Button>
+          <Button variant="default" onClick={() => void refresh().then(() => setConflict(undefined))}>
+            {t("Take theirs")}
+          </Button>
+        </Group>
+      </Modal>
+    </>
+  );
+}
+
+function DeleteButton({ kind, entity }: { kind: EntityKind; entity: Entity }): ReactElement {
+  const [asked, { open, close }] = useDisclosure(false);
+  const [, go] = useLocation();
+  const cache = useQueryClient();
+  const remove = async (): Promise<void> => {
+    try {
+      await api.delete(`${kind.one}/${entity.id.id}`);
+      await cache.invalidateQueries({ queryKey: ["list"] });
+      notify.ok(t("{name} is deleted", { name: nameOf(entity) }));
+      go(kind.path);
+    } catch (error) {
+      close();
+      notify.error(error);
+    }
+  };
+  return (
+    <>
+      <Button variant="light" color="red" onClick={open}>
+        {t("Delete")}
+      </Button>
+      <Modal opened={asked} onClose={close} title={t("Delete {name} for good?", { name: nameOf(entity) })} closeButtonProps={{ "aria-label": t("Close") }}>
+        <Text mb="md">{t("Its data goes with it. This can't be undone.")}</Text>
+        <Button color="red" onClick={() => void remove()}>
+          {t("Delete")}
+        </Button>
+      </Modal>
+    </>
+  );
+}
+
+function TabBody({ tab, kind, entity }: { tab: EntityTab; kind: EntityKind; entity: Entity }): ReactElement {
+  switch (tab) {
+    case "details":
+      return <DetailsTab kind={kind} entity={entity} />;
+    case "telemetry":
+      return <TelemetryTab id={entity.id} />;
+    case "attributes":
+      return <AttributesTab id={entity.id} />;
+    case "alarms":
+      return <AlarmsTab id={entity.id} />;
+    case "relations":
+      return <RelationsTab id={entity.id} />;
+    case "commands":
+      return <CommandsTab id={entity.id} />;
+    case "connect":
+      return <ConnectTab id={entity.id} />;
+    case "audit":
+      return <AuditTab id={entity.id} />;
+  }
+}
+
+export default function EntityPage({ kind, id }: { kind: EntityKind; id: string }): ReactElement {
+  const { authority } = useSession();
+  const [search, setSearch] = useSearchParams();
+  const entity = useQuery({ queryKey: ["entity", id], queryFn: () => api.get<Entity>(`${kind.one}/${id}`) });
+  const tabs = kind.tabs.filter((tab) => tab !== "audit" || authority === "TENANT_ADMIN");
+  const tab = tabs.find((candidate) => candidate === search.get("tab")) ?? tabs[0] ?? "details";
+  if (entity.isPending) {
+    return <Waiting />;
+  }
+  if (entity.isError) {
+    return <Problem error={entity.error} />;
+  }
+  return (
+    <>
+      <TextLink to={kind.path}>{t(kind.plural)}</TextLink>
+      <Group mb="md" mt="xs">
+        <Title order={1} size="h2">
+          {nameOf(entity.data)}
+        </Title>
+        <Badge variant="light">{t(kind.singular)}</Badge>
+        <Group ml="auto">{kind.writers.includes(authority) && <DeleteButton kind={kind} entity={entity.data} />}</Group>
+      </Group>
+      <Tabs value={tab} onChange={(next) => setSearch({ tab: next ?? "details" })} keepMounted={false}>
+        <Tabs.List mb="md">
+          {tabs.map((name) => (
+            <Tabs.Tab key={name} value={name}>
+              {t(LABELS[name])}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value={tab}>
+          <TabBody tab={tab} kind={kind} entity={entity.data} />
+        </Tabs.Panel>
+      </Tabs>
+    </>
+  );
+}

@@ -1,0 +1,75 @@
+// Latest values of one entity, kept outside React: a row renders only when its own value has changed.
+
+import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { live } from "./socket";
+import type { LiveCommand, LiveUpdate } from "./protocol";
+
+export interface LatestValue {
+  ts: number;
+  value: unknown;
+}
+
+/** The most points that a sparkline shows. */
+const RECENT = 60;
+
+export class LatestValues {
+  private readonly values = new Map<string, LatestValue>();
+  private readonly recent = new Map<string, LatestValue[]>();
+  private readonly listeners = new Map<string, Set<() => void>>();
+  private names: readonly string[] = [];
+
+  /** Takes an update in, and wakes whoever looks at one of its keys. A value older than the known one changes nothing. */
+  take(update: LiveUpdate): void {
+    let added = false;
+    for (const [key, points] of Object.entries(update.data ?? {})) {
+      for (const [ts, value] of [...points].reverse()) {
+        const known = this.values.get(key);
+        if (known !== undefined && known.ts >= ts) {
+          continue;
+        }
+        added ||= known === undefined;
+        this.values.set(key, { ts, value });
+        this.recent.set(key, [...(this.recent.get(key) ?? []), { ts, value }].slice(-RECENT));
+        this.listeners.get(key)?.forEach((listener) => listener());
+      }
+    }
+    if (added) {
+      this.names = [...this.values.keys()].sort((a, b) => a.localeCompare(b));
+      this.listeners.get("")?.forEach((listener) => listener());
+    }
+  }
+
+  readonly keys = (): readonly string[] => this.names;
+  value(key: string): LatestValue | undefined {
+    return this.values.get(key);
+  }
+  history(key: string): readonly LatestValue[] {
+    return this.recent.get(key) ?? [];
+  }
+
+  /** Calls a listener when a key's value changes; when keys are added if the key is empty. */
+  watch(key: string, listener: () => void): () => void {
+    const listeners = this.listeners.get(key) ?? new Set();
+    this.listeners.set(key, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+}
+
+/** Subscribes to the values that a command asks for, as long as the component is shown. */
+export function useLatestValues(command: LiveCommand): LatestValues {
+  const text = JSON.stringify(command);
+  const values = useMemo(() => ({ text, values: new LatestValues() }), [text]).values;
+  useEffect(() => live.subscribe(JSON.parse(text) as LiveCommand, (update) => values.take(update)), [text, values]);
+  return values;
+}
+
+export function useKeys(values: LatestValues): readonly string[] {
+  return useSyncExternalStore((listener) => values.watch("", listener), values.keys);
+}
+
+export function useValue(values: LatestValues, key: string): LatestValue | undefined {
+  return useSyncExternalStore(
+    (listener) => values.watch(key, listener),
+    () => values.value(key),
+  );
+}

@@ -1,0 +1,154 @@
+// The page to log in, to ask for a new password, and to choose one. It works without the application.
+
+import { useEffect, useState, type FormEvent, type ReactElement } from "react";
+import { ApiError, errorOf } from "@/api/client";
+import { safeNext, saveTokens, type TokenPair } from "@/api/session";
+import { t } from "@/i18n";
+
+const query = new URLSearchParams(location.search);
+
+async function post<T>(path: string, body: unknown): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  } catch {
+    throw new ApiError(0, t("The server can't be reached. Try again in a moment."));
+  }
+  if (!answer.ok) {
+    throw await errorOf(answer);
+  }
+  const text = await answer.text();
+  return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+function enter(pair: TokenPair): void {
+  saveTokens(pair);
+  location.replace(safeNext(query.get("next")));
+}
+
+interface PageForm {
+  title: string;
+  hint?: string;
+  fields: { name: string; label: string; type: string; autoComplete: string }[];
+  action: string;
+  /** Does what the form is for; a text that it returns replaces the form. */
+  submit: (values: Record<string, string>) => Promise<string | void>;
+}
+
+const PASSWORDS: PageForm["fields"] = [
+  { name: "password", label: "New password", type: "password", autoComplete: "new-password" },
+  { name: "again", label: "New password again", type: "password", autoComplete: "new-password" },
+];
+
+function choosePassword(title: string, save: (password: string) => Promise<TokenPair>): PageForm {
+  return {
+    title,
+    fields: PASSWORDS,
+    action: "Save password",
+    submit: async ({ password, again }) => {
+      if (password !== again) {
+        throw new ApiError(400, t("The two passwords are not the same."));
+      }
+      enter(await save(password ?? ""));
+    },
+  };
+}
+
+/** Returns the form of a path below `/login`. */
+function formOf(path: string): PageForm {
+  switch (path) {
+    case "/login/resetPasswordRequest":
+      return {
+        title: "Forgotten password",
+        hint: "A link to choose a new password comes by mail.",
+        fields: [{ name: "email", label: "E-mail", type: "email", autoComplete: "username" }],
+        action: "Send the link",
+        submit: async ({ email }) => {
+          await post("/api/noauth/resetPasswordByEmail", { email });
+          return t("If {email} has an account here, the mail is on its way.", { email: email ?? "" });
+        },
+      };
+    case "/login/resetPassword":
+      return choosePassword("Choose a new password", (password) =>
+        post("/api/noauth/resetPassword", { resetToken: query.get("resetToken"), password }),
+      );
+    case "/login/createPassword":
+      return choosePassword("Activate your account", (password) =>
+        post("/api/noauth/activate", { activateToken: query.get("activateToken"), password }),
+      );
+    default:
+      return {
+        title: "Log in",
+        fields: [
+          { name: "username", label: "E-mail", type: "email", autoComplete: "username" },
+          { name: "password", label: "Password", type: "password", autoComplete: "current-password" },
+        ],
+        action: "Log in",
+        submit: async (values) => enter(await post<TokenPair>("/api/auth/login", values)),
+      };
+  }
+}
+
+export function LoginPage(): ReactElement {
+  const form = formOf(location.pathname);
+  const isLogin = form.action === "Log in";
+  const [problem, setProblem] = useState(query.get("loginError") ?? "");
+  const [done, setDone] = useState("");
+  const [busy, setBusy] = useState(false);
+
+  useEffect(() => {
+    const publicId = query.get("publicId");
+    const token = query.get("accessToken");
+    const refreshToken = query.get("refreshToken");
+    if (token !== null && refreshToken !== null) {
+      enter({ token, refreshToken });
+    } else if (publicId !== null) {
+      post<TokenPair>("/api/auth/login/public", { publicId }).then(enter, (error: unknown) =>
+        setProblem(error instanceof Error ? error.message : String(error)),
+      );
+    }
+  }, []);
+
+  const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
+    event.preventDefault();
+    const values = Object.fromEntries([...new FormData(event.currentTarget)].map(([k, v]) => [k, String(v)]));
+    setBusy(true);
+    setProblem("");
+    try {
+      setDone((await form.submit(values)) ?? "");
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  return (
+    <main>
+      <img src="/favicon.svg" alt="" width={48} height={48} />
+      <h1>{t(form.title)}</h1>
+      {done !== "" ? (
+        <p role="status">{done}</p>
+      ) : (
+        <form onSubmit={(event) => void submit(event)}>
+          {form.hint !== undefined && <p>{t(form.hint)}</p>}
+          {form.fields.map((field, place) => (
+            <label key={field.name}>
+              {t(field.label)}
+              <input name={field.name} type={field.type} autoComplete={field.autoComplete} required autoFocus={place === 0} />
+            </label>
+          ))}
+          {problem !== "" && <p role="alert">{problem}</p>}
+          <button type="submit" disabled={busy}>
+            {t(form.action)}
+          </button>
+        </form>
+      )}
+      <a href={isLogin ? "/login/resetPasswordRequest" : "/login"}>{t(isLogin ? "Forgotten password?" : "Back to the log-in")}</a>
+    </main>
+  );
+}

@@ -1,0 +1,118 @@
+// Short messages of what was done or failed, and small things that screens share.
+
+import { Alert, Anchor, Center, Loader, Portal, Stack, Text } from "@mantine/core";
+import type { ReactElement, ReactNode } from "react";
+import { useEffect, useState } from "react";
+import { Link } from "wouter";
+import { create } from "zustand";
+import { formatTime, t } from "@/i18n";
+
+interface Notice {
+  id: number;
+  kind: "ok" | "error";
+  text: string;
+}
+
+const SHOWN_MS = { ok: 4_000, error: 12_000 };
+/** More notices than these would hide the page; the oldest go. */
+const MOST = 3;
+
+let nextId = 1;
+const useNotices = create<{ notices: Notice[] }>(() => ({ notices: [] }));
+
+function add(kind: Notice["kind"], text: string): void {
+  const id = nextId++;
+  useNotices.setState(({ notices }) => ({
+    notices: [...notices.filter((notice) => notice.text !== text), { id, kind, text }].slice(-MOST),
+  }));
+  setTimeout(() => close(id), SHOWN_MS[kind]);
+}
+
+function close(id: number): void {
+  useNotices.setState(({ notices }) => ({ notices: notices.filter((notice) => notice.id !== id) }));
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? t(error.message) : String(error);
+}
+
+export const notify = {
+  ok: (text: string): void => add("ok", text),
+  error: (error: unknown): void => add("error", messageOf(error)),
+};
+
+export function Notices(): ReactElement {
+  const notices = useNotices((state) => state.notices);
+  return (
+    <Portal>
+      <Stack gap="xs" pos="fixed" bottom={16} right={16} w="min(26rem, calc(100vw - 32px))" style={{ zIndex: 1000 }} aria-live="polite">
+        {notices.map((notice) => (
+          <Alert
+            key={notice.id}
+            color={notice.kind === "ok" ? "teal" : "red"}
+            withCloseButton
+            closeButtonLabel={t("Close")}
+            onClose={() => close(notice.id)}
+            bg="var(--mantine-color-body)"
+          >
+            {notice.text}
+          </Alert>
+        ))}
+      </Stack>
+    </Portal>
+  );
+}
+
+export function Waiting(): ReactElement {
+  return (
+    <Center p="xl" role="status" aria-label={t("Loading")}>
+      <Loader />
+    </Center>
+  );
+}
+
+export function Problem({ error }: { error: unknown }): ReactElement {
+  return (
+    <Alert color="red" title={t("This could not be loaded")} role="alert">
+      {messageOf(error)}
+    </Alert>
+  );
+}
+
+export function EmptyState({ children }: { children: ReactNode }): ReactElement {
+  return (
+    <Text c="var(--soft-text)" p="md">
+      {children}
+    </Text>
+  );
+}
+
+/** Returns how long ago a time was, in the largest unit that fits. */
+export function agoText(ts: number, now: number): string {
+  const seconds = Math.max(0, Math.round((now - ts) / 1000));
+  const [limit, unit] = ([[60, "s"], [3_600, "min"], [86_400, "h"]] as const).find(([most]) => seconds < most) ?? [0, "d"];
+  const divisor = { s: 1, min: 60, h: 3_600, d: 86_400 }[unit];
+  return limit === 60 && seconds < 2 ? t("now") : t(`{n} ${unit} ago`, { n: Math.floor(seconds / divisor) });
+}
+
+/** A moment as its distance from now, with the exact time on demand. */
+export function Ago({ ts }: { ts: number }): ReactElement {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <time dateTime={new Date(ts).toISOString()} title={formatTime(ts)}>
+      {agoText(ts, now)}
+    </time>
+  );
+}
+
+export function TextLink({ to, children }: { to: string; children: ReactNode }): ReactElement {
+  return (
+    <Anchor component={Link} href={to}>
+      {children}
+    </Anchor>
+  );
+}

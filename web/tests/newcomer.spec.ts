@@ -1,0 +1,119 @@
+// What a newcomer does: log in, find a device, see its value change, and survive a lost server.
+
+import type { Page } from "@playwright/test";
+import { expect, logIn, test, USERS } from "./program";
+
+const TOKEN = "A1_TEST_TOKEN";
+const cell = (page: Page, key: string) => page.locator(`[data-key="${key}"]`);
+
+test("a wrong password is told, and a log-in leads back to where one wanted to be", async ({ page, program }) => {
+  await page.goto(`${program.url}/entities/devices`);
+  await page.getByLabel("E-mail").fill(USERS.TENANT_ADMIN.email);
+  await page.getByLabel("Password").fill("wrong");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("alert")).toContainText(/password/i);
+  await page.getByLabel("Password").fill(USERS.TENANT_ADMIN.password);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Devices" })).toBeVisible();
+});
+
+test("a foreign page is never the way back", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/login?next=//evil.example/");
+  expect(new URL(page.url()).origin).toBe(program.url);
+});
+
+test("values of a device appear and change live, also after the server was gone", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/entities/devices");
+  await page.getByLabel("Search").first().fill("A1");
+  await page.getByRole("link", { name: "Test Device A1" }).click();
+  await page.getByRole("tab", { name: "Latest telemetry" }).click();
+  await program.send(TOKEN, { temperature: 21.5 });
+  await expect(cell(page, "temperature")).toHaveText("21.5");
+  await program.send(TOKEN, { temperature: 22.5 });
+  await expect(cell(page, "temperature")).toHaveText("22.5");
+  await program.kill();
+  await expect(page.getByText("The connection is lost.")).toBeVisible();
+  await expect(cell(page, "temperature")).toHaveText("22.5");
+  await program.start();
+  await program.send(TOKEN, { temperature: 23.5 });
+  await expect(cell(page, "temperature")).toHaveText("23.5", { timeout: 30_000 });
+  await expect(page.getByText("The connection is lost.")).toHaveCount(0);
+});
+
+test("a device is added, connects, gets an attribute, and is deleted", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/entities/devices");
+  await page.getByRole("button", { name: "Add" }).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Name").fill("Boiler 7");
+  await form.getByRole("button", { name: "Add" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Boiler 7" })).toBeVisible();
+  await page.getByRole("tab", { name: "Connect" }).click();
+  const command = await page.getByText(/^curl /).textContent();
+  const token = /api\/v1\/([^/]+)\//.exec(command ?? "")?.[1] ?? "";
+  await program.send(token, { pressure: 3 });
+  await expect(cell(page, "pressure")).toHaveText("3");
+  await page.getByRole("tab", { name: "Attributes" }).click();
+  await page.getByLabel("Key").fill("limit");
+  await page.getByLabel("Value").fill("7.5");
+  await page.getByRole("button", { name: "Set" }).click();
+  await expect(cell(page, "limit")).toHaveText("7.5");
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Devices" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Boiler 7" })).toHaveCount(0);
+});
+
+test("names and values that look like HTML stay text", async ({ page, program }) => {
+  const hostile = '<img src=x onerror="window.hacked=1">';
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: hostile, label: hostile });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  await program.send(credentialsId, { text: hostile });
+  await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}?tab=telemetry`);
+  await expect(page.getByRole("heading", { level: 1, name: hostile })).toBeVisible();
+  await expect(cell(page, "text")).toHaveText(hostile);
+  expect(await page.evaluate(() => "hacked" in window)).toBe(false);
+});
+
+test("a customer user reads what was assigned, and is offered no changes", async ({ page, program }) => {
+  await logIn(page, program, "CUSTOMER_USER", "/entities/devices");
+  await expect(page.getByRole("link", { name: "Test Device A1" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Add" })).toHaveCount(0);
+  await page.getByRole("link", { name: "Test Device A1" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Test Device A1" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Delete", exact: true })).toHaveCount(0);
+});
+
+test("two people change the same device, and nobody's change is lost unseen", async ({ browser, program }) => {
+  const pages = await Promise.all([0, 1].map(async () => (await browser.newContext({ locale: "en-US" })).newPage()));
+  const [mine, theirs] = pages as [Page, Page];
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Shared pump" });
+  for (const page of [mine, theirs]) {
+    await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}`);
+    await expect(page.getByLabel("Label")).toBeVisible();
+  }
+  await theirs.getByLabel("Label").fill("theirs");
+  await theirs.getByRole("button", { name: "Save" }).click();
+  await expect(theirs.getByText("Saved")).toBeVisible();
+  await mine.getByLabel("Label").fill("mine");
+  await mine.getByRole("button", { name: "Save" }).click();
+  await expect(mine.getByText("Somebody else has changed this meanwhile")).toBeVisible();
+  await mine.getByRole("button", { name: "Keep mine" }).click();
+  await expect(mine.getByText("Saved")).toBeVisible();
+  const saved = await program.call<{ label: string }>("TENANT_ADMIN", `/api/device/${device.id.id}`);
+  expect(saved.label).toBe("mine");
+});
+
+test("the palette finds a device by Ctrl+K and the keyboard alone", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("Test Device A1");
+  await expect(page.getByRole("dialog").getByText("Test Device A1")).toBeVisible();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "Test Device A1" })).toBeVisible();
+});
+
+test("German is German", async ({ page, program }) => {
+  await page.addInitScript(() => localStorage.setItem("fieldline_language", "de"));
+  await page.goto(`${program.url}/login`);
+  await expect(page.getByRole("heading", { name: "Anmelden" })).toBeVisible();
+});

@@ -1,0 +1,118 @@
+// The built program with its demo tenant on free ports, and what tests do with it besides the browser.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test as base, expect, type Page } from "@playwright/test";
+
+export const USERS = {
+  SYS_ADMIN: { email: "sysadmin@thingsboard.org", password: "sysadmin" },
+  TENANT_ADMIN: { email: "tenant@thingsboard.org", password: "tenant" },
+  CUSTOMER_USER: { email: "customer@thingsboard.org", password: "customer" },
+} as const;
+
+export type Role = keyof typeof USERS;
+
+export class Program {
+  private process: ChildProcess | undefined;
+  private readonly folder = mkdtempSync(join(tmpdir(), "fieldline-web-"));
+  /** Address of the pages; the same after a restart. */
+  url = "http://127.0.0.1:0";
+
+  async start(): Promise<void> {
+    const listen = new URL(this.url).host || "127.0.0.1:0";
+    const program = process.env["FIELDLINE_BIN"] ?? "../target/release/fieldline";
+    const child = spawn(program, ["serve", "--demo", "--data-dir", this.folder], {
+      env: {
+        ...process.env,
+        FIELDLINE_HTTP_LISTEN: this.url.endsWith(":0") ? "127.0.0.1:0" : listen,
+        FIELDLINE_MQTT_LISTEN: "127.0.0.1:0",
+        FIELDLINE_COAP_LISTEN: "127.0.0.1:0",
+      },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    this.process = child;
+    let text = "";
+    this.url = await new Promise((resolve, reject) => {
+      child.on("exit", (code) => reject(new Error(`the program ended with ${code}: ${text}`)));
+      child.stdout.on("data", (bytes: Buffer) => {
+        text += bytes.toString();
+        const found = /HTTP\s+(http:\/\/\S+)/.exec(text)?.[1];
+        if (found !== undefined) {
+          resolve(found);
+        }
+      });
+    });
+  }
+
+  /** Ends the program without warning, as a crash would. */
+  async kill(): Promise<void> {
+    const child = this.process;
+    if (child !== undefined && child.exitCode === null) {
+      child.removeAllListeners("exit");
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGKILL");
+      await ended;
+    }
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Sends telemetry as a device. */
+  async send(token: string, values: Record<string, unknown>): Promise<void> {
+    const answer = await fetch(`${this.url}/api/v1/${token}/telemetry`, { method: "POST", body: JSON.stringify(values) });
+    expect(answer.status).toBe(200);
+  }
+
+  async token(role: Role): Promise<string> {
+    const { email, password } = USERS[role];
+    const answer = await fetch(`${this.url}/api/auth/login`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ username: email, password }),
+    });
+    return ((await answer.json()) as { token: string }).token;
+  }
+
+  async call<T>(role: Role, path: string, body?: unknown): Promise<T> {
+    const answer = await fetch(this.url + path, {
+      headers: { "X-Authorization": `Bearer ${await this.token(role)}`, "Content-Type": "application/json" },
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+    });
+    expect(answer.ok, `${path}: ${answer.status}`).toBe(true);
+    return (await answer.json()) as T;
+  }
+}
+
+/** Tests with one program for each file, whose page fails the test when a script of it fails. */
+export const test = base.extend<{ page: Page }, { program: Program }>({
+  program: [
+    async ({}, use) => {
+      const program = new Program();
+      await program.start();
+      await use(program);
+      await program.remove();
+    },
+    { scope: "worker" },
+  ],
+  page: async ({ page }, use) => {
+    const failures: string[] = [];
+    page.on("pageerror", (error) => failures.push(error.message));
+    await use(page);
+    expect(failures).toEqual([]);
+  },
+});
+
+export async function logIn(page: Page, program: Program, role: Role, path = "/"): Promise<void> {
+  await page.goto(program.url + path);
+  await page.getByLabel("E-mail").fill(USERS[role].email);
+  await page.getByLabel("Password").fill(USERS[role].password);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("button", { name: USERS[role].email })).toBeVisible();
+}
+
+export { expect };
