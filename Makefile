@@ -33,7 +33,7 @@ CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run dev build test lint fuzz bench test-install test-rust test-postgres test-services test-attacks test-e2e test-hostile kill overload soak pause devices
+.PHONY: run dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-attacks test-e2e test-hostile kill overload soak pause devices
 .NOTPARALLEL:
 
 run: build
@@ -43,8 +43,20 @@ dev:
 	cargo build --locked --bin fieldline
 	@exec target/debug/fieldline serve --demo --data-dir $(DATA)
 
-build:
+build: ui
 	cargo build --release --locked --bin fieldline
+
+# The user interface, packed into the program by crates/web. UI=no leaves it out; then only the API is served.
+UI ?= yes
+UI_FILES = crates/web/ui/files
+ui:
+ifeq ($(UI),no)
+	@rm -rf $(UI_FILES)
+else
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null || { \
+		echo "The web user interface needs Node.js 20 or newer: install it, or go on without by: make $(or $(MAKECMDGOALS),run) UI=no"; exit 1; }
+	@web/build.sh $(UI_FILES)
+endif
 
 lint: test-install
 	cargo fmt --all --check
@@ -53,12 +65,20 @@ lint: test-install
 	cd tests/e2e && .venv/bin/ruff check --quiet && .venv/bin/ruff format --check --quiet
 
 # The end-to-end tests come last, so that the last line says how many tests there were.
-test: test-install lint test-rust test-postgres test-services
+test: test-install lint test-ui test-rust test-postgres test-services
 	tests/fuzz.sh 10
-	$(MAKE) --no-print-directory test-attacks test-e2e
+	$(MAKE) --no-print-directory test-attacks test-browser test-e2e
 
 test-install:
 	tests/install.sh
+
+# Types, pure parts and sizes of the user interface.
+test-ui: ui
+	cd web && npm run --silent check && npm run --silent test -- --silent && npm run --silent size
+
+# The user interface in a browser, with the built binary.
+test-browser: test-install build
+	cd web && FIELDLINE_BIN=$(abspath $(BINARY)) npm run --silent e2e
 
 test-rust:
 	cargo test --workspace --locked --quiet

@@ -17,6 +17,7 @@ need java openjdk-17-jre-headless
 need openssl openssl
 /usr/bin/python3 -c "import aiosmtpd" 2>/dev/null || packages+=(python3-aiosmtpd)
 need curl curl
+need chromium chromium
 need c++ g++
 need unshare util-linux
 need mount mount

@@ -25,7 +25,7 @@ export class Program {
     const program = process.env["FIELDLINE_BIN"] ?? "../target/release/fieldline";
     const child = spawn(program, ["serve", "--demo", "--data-dir", this.folder], {
       env: {
-        ...process.env,
+        ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("FIELDLINE_"))),
         FIELDLINE_HTTP_LISTEN: this.url.endsWith(":0") ? "127.0.0.1:0" : listen,
         FIELDLINE_MQTT_LISTEN: "127.0.0.1:0",
         FIELDLINE_COAP_LISTEN: "127.0.0.1:0",

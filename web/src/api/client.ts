@@ -32,10 +32,15 @@ export function withQuery(path: string, query?: Query): string {
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** Ends the session of this tab and asks for a log-in that leads back to the present page. */
-export function leave(): never {
+/** Asks for a log-in that leads back to the present page. */
+export function goToLogin(): void {
   clearTokens();
   location.assign(loginPath(location.pathname + location.search));
+}
+
+/** Ends what is being done, since the session has ended. */
+function leave(): never {
+  goToLogin();
   throw new SessionEnded();
 }
 

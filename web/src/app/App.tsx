@@ -2,9 +2,9 @@
 
 import { Button, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Component, lazy, Suspense, type ReactElement, type ReactNode } from "react";
+import { Component, lazy, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
-import { api, leave } from "@/api/client";
+import { api, goToLogin } from "@/api/client";
 import { currentClaims } from "@/api/session";
 import type { EntityId, User } from "@/api/types";
 import { KINDS } from "@/entities/kinds";
@@ -81,9 +81,12 @@ export function App(): ReactElement {
     enabled: claims !== undefined,
     queryFn: () => api.get<User & { customerId?: EntityId }>("/api/auth/user"),
   });
-  if (claims === undefined) {
-    leave();
-  }
+  const isKnown = claims !== undefined;
+  useEffect(() => {
+    if (!isKnown) {
+      goToLogin();
+    }
+  }, [isKnown]);
   if (user.isPending) {
     return <Waiting />;
   }

@@ -9,7 +9,7 @@ import { startLanguage } from "@/i18n";
 import { watchNetwork } from "@/live/socket";
 import { Notices } from "@/ui/feedback";
 import { App } from "./App";
-import { theme } from "./theme";
+import { contrast, theme } from "./theme";
 
 /** A refusal stays one, so only an unreachable or overloaded server is asked again. */
 const retry = (failures: number, error: unknown): boolean =>
@@ -23,7 +23,7 @@ void startLanguage().then(() => {
   if (root !== null) {
     createRoot(root).render(
       <StrictMode>
-        <MantineProvider theme={theme} defaultColorScheme="auto">
+        <MantineProvider theme={theme} cssVariablesResolver={contrast} defaultColorScheme="auto">
           <QueryClientProvider client={queries}>
             <App />
             <Notices />

@@ -1,10 +1,32 @@
-import { createTheme } from "@mantine/core";
+import { createTheme, type CSSVariablesResolver } from "@mantine/core";
 
 export const theme = createTheme({
   primaryColor: "teal",
-  primaryShade: { light: 9, dark: 5 },
+  primaryShade: 9,
   autoContrast: true,
   defaultRadius: "md",
   fontFamily: "system-ui, sans-serif",
   respectReducedMotion: true,
+});
+
+/** Colours of text that the library leaves below a contrast of 4.5 on its own backgrounds. */
+export const contrast: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-anchor": "#08533b",
+    "--mantine-color-error": "#a3181d",
+    "--mantine-color-placeholder": "#66716c",
+    "--mantine-color-dimmed": "#4d5a54",
+    "--mantine-color-teal-light-color": "#064d37",
+    "--mantine-color-red-light-color": "#8f1418",
+    "--mantine-color-red-filled": "#a3181d",
+  },
+  dark: {
+    "--mantine-color-anchor": "#63e6be",
+    "--mantine-color-error": "#ff9d9d",
+    "--mantine-color-placeholder": "#9aa5a0",
+    "--mantine-color-dimmed": "#b4c2bb",
+    "--mantine-color-teal-light-color": "#8ff0d2",
+    "--mantine-color-red-light-color": "#ffb3b3",
+  },
 });

@@ -2,7 +2,7 @@
 
 import { useSyncExternalStore } from "react";
 import { getToken, SessionEnded } from "@/api/session";
-import { leave } from "@/api/client";
+import { goToLogin } from "@/api/client";
 import { backOff, framesOf, type LiveCommand, type LiveUpdate } from "./protocol";
 
 export type Connection = "idle" | "live" | "reconnecting";
@@ -76,7 +76,8 @@ class LiveConnection {
       socket.onclose = () => this.lost();
     } catch (error) {
       if (error instanceof SessionEnded) {
-        leave();
+        goToLogin();
+        return;
       }
       this.lost();
     } finally {

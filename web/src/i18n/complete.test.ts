@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import german from "./de.json";
+
+const root = join(import.meta.dirname, "..");
+/** Texts that code translates: in `t(…)` itself, or in declarations whose labels it translates. */
+const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|section)(?:: |=)|column\("\w+", )"((?:[^"\\]|\\.)+)"/g;
+
+function texts(): Set<string> {
+  const found = new Set<string>();
+  for (const name of readdirSync(root, { recursive: true }).map(String)) {
+    if (/\.tsx?$/.test(name) && !name.includes(".test.")) {
+      for (const [, text] of readFileSync(join(root, name), "utf8").matchAll(TEXT)) {
+        if (text !== undefined && /[a-z]/.test(text) && !["ack", "HTTP", "MQTT"].includes(text)) {
+          found.add(text);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+const placeholders = (text: string): string[] => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
+
+test("every text has its German, with the same placeholders", () => {
+  const known: Record<string, string> = german;
+  expect([...texts()].filter((text) => !(text in known))).toEqual([]);
+  for (const [english, translated] of Object.entries(known)) {
+    expect(placeholders(translated), english).toEqual(placeholders(english));
+  }
+});
