@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-const ALLOWED = new Set(["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "(MIT OR CC0-1.0)", "Unlicense"]);
+const ALLOWED = new Set(["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "(MIT OR CC0-1.0)", "(MPL-2.0 OR Apache-2.0)", "Unlicense"]);
 
 const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8"));
 const parts = ["The pages of Fieldline (Apache-2.0) contain these libraries.\n"];

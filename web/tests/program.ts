@@ -29,6 +29,8 @@ export class Program {
         FIELDLINE_HTTP_LISTEN: this.url.endsWith(":0") ? "127.0.0.1:0" : listen,
         FIELDLINE_MQTT_LISTEN: "127.0.0.1:0",
         FIELDLINE_COAP_LISTEN: "127.0.0.1:0",
+        // Pages that were built after the program can be tried without building it again.
+        ...(process.env["UI_DIR"] === undefined ? {} : { FIELDLINE_HTTP_UI_DIR: process.env["UI_DIR"] }),
       },
       stdio: ["ignore", "pipe", "ignore"],
     });

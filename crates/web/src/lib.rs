@@ -83,7 +83,7 @@ impl PageRequest {
         if !self.is_navigation() {
             return None;
         }
-        let page = match packed::find(self.page()) {
+        let page = match packed::find(self.page(packed::find(LOG_IN).is_some())) {
             Some(page) => page.respond(&self.headers),
             None => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], ABSENT).into_response(),
         };
@@ -91,11 +91,12 @@ impl PageRequest {
     }
 
     /// The page of a path that a person has in the address bar.
-    fn page(&self) -> &'static str {
+    fn page(&self, has_log_in: bool) -> &'static str {
         let is_log_in = self.path == "/login" || self.path.starts_with("/login/");
-        match packed::find(LOG_IN) {
-            Some(_) if is_log_in => LOG_IN,
-            _ => APPLICATION,
+        if is_log_in && has_log_in {
+            LOG_IN
+        } else {
+            APPLICATION
         }
     }
 
@@ -109,7 +110,10 @@ impl PageRequest {
         }
         let file = self.file_of(folder, &self.path).await?;
         let found = match file.status() {
-            StatusCode::NOT_FOUND if self.is_navigation() => self.file_of(folder, APPLICATION).await?,
+            StatusCode::NOT_FOUND if self.is_navigation() => {
+                let page = self.page(folder.join(&LOG_IN[1..]).is_file());
+                self.file_of(folder, page).await?
+            }
             StatusCode::NOT_FOUND => return None,
             _ => file,
         };

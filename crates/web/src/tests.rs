@@ -60,6 +60,15 @@ async fn a_folder_serves_its_files_and_nothing_beside_them() {
     std::fs::write(folder.join(".secret"), "hidden").unwrap();
     std::fs::write(place.path().join("outside"), "outside").unwrap();
     let routes = routes(UiSource::Folder(folder));
+    assert_eq!(
+        text(ask(&routes, "/login", "text/html").await).await,
+        "<p>application</p>"
+    );
+    std::fs::write(place.path().join("ui/login.html"), "<p>log in</p>").unwrap();
+    assert_eq!(
+        text(ask(&routes, "/login/resetPassword", "text/html").await).await,
+        "<p>log in</p>"
+    );
     assert_eq!(text(ask(&routes, "/assets/a.js", "*/*").await).await, "script()");
     assert_eq!(
         text(ask(&routes, "/dashboards/7", "text/html").await).await,

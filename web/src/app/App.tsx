@@ -17,6 +17,7 @@ const Home = lazy(() => import("@/screens/home/Home"));
 const Alarms = lazy(() => import("@/screens/alarms/Alarms"));
 const AuditLog = lazy(() => import("@/screens/auditLog/AuditLog"));
 const Account = lazy(() => import("@/screens/account/Account"));
+const Dashboard = lazy(() => import("@/screens/dashboard/Dashboard"));
 const EntityList = lazy(() => import("@/entities/EntityList"));
 const EntityPage = lazy(() => import("@/entities/EntityPage"));
 
@@ -54,6 +55,7 @@ function Screens(): ReactElement {
           <Route path="/alarms/alarms" component={Alarms} />
           <Route path="/security-settings/auditLogs" component={AuditLog} />
           <Route path="/account/security" component={Account} />
+          <Route path="/dashboards/:id">{({ id }) => <Dashboard id={id} />}</Route>
           {KINDS.map((kind) => (
             <Route key={kind.path} path={kind.path}>
               <EntityList kind={kind} />
@@ -61,6 +63,11 @@ function Screens(): ReactElement {
           ))}
           {KINDS.map((kind) => (
             <Route key={`${kind.path}/:id`} path={`${kind.path}/:id`}>
+              {({ id }) => <EntityPage key={id} kind={kind} id={id} />}
+            </Route>
+          ))}
+          {KINDS.map((kind) => (
+            <Route key={`${kind.path}/:id/details`} path={`${kind.path}/:id/details`}>
               {({ id }) => <EntityPage key={id} kind={kind} id={id} />}
             </Route>
           ))}

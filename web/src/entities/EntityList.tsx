@@ -1,6 +1,6 @@
 // The list of all entities of a kind, with what may be done to many of them at once.
 
-import { Button, Drawer, Group, Modal, Text, Title } from "@mantine/core";
+import { Button, Drawer, FileButton, Group, Modal, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
@@ -65,6 +65,17 @@ export default function EntityList({ kind }: { kind: EntityKind }): ReactElement
   if (path === undefined) {
     return <Text>{t("Your role has no access to this.")}</Text>;
   }
+  const bringIn = async (file: File | null): Promise<void> => {
+    try {
+      if (file !== null) {
+        const { id: _id, version: _version, ...content } = JSON.parse(await file.text()) as Record<string, unknown>;
+        const saved = await api.post<Entity>(kind.one, content);
+        go(`${kind.path}/${saved.id.id}`);
+      }
+    } catch (error) {
+      notify.error(error instanceof SyntaxError ? new Error("This file is no JSON.") : error);
+    }
+  };
   const [first, ...others] = kind.columns;
   const columns = first === undefined ? [] : [{ ...first, show: (row: Entity) => <TextLink to={pathOf(row.id) ?? kind.path}>{first.text(row)}</TextLink> }, ...others];
   return (
@@ -73,7 +84,20 @@ export default function EntityList({ kind }: { kind: EntityKind }): ReactElement
         <Title order={1} size="h2">
           {t(kind.plural)}
         </Title>
-        {mayWrite && <Button onClick={open}>{t("Add")}</Button>}
+        {mayWrite && (
+          <Group gap="xs">
+            {kind.importable === true && (
+              <FileButton accept="application/json" onChange={(file) => void bringIn(file)}>
+                {(props) => (
+                  <Button variant="default" {...props}>
+                    {t("Import")}
+                  </Button>
+                )}
+              </FileButton>
+            )}
+            <Button onClick={open}>{t("Add")}</Button>
+          </Group>
+        )}
       </Group>
       <DataTable<Entity>
         key={`${kind.type} ${user.id.id}`}

@@ -24,6 +24,8 @@ export interface EntityKind {
   writers: Authority[];
   tabs: EntityTab[];
   sortBy?: string;
+  /** Whether files of exported entities can be brought in as new ones. */
+  importable?: boolean;
 }
 
 export function nameOf(entity: Entity): string {
@@ -143,6 +145,7 @@ export const KINDS: EntityKind[] = [
     writers: TENANT,
     tabs: ["details", "audit"],
     sortBy: "title",
+    importable: true,
   },
   {
     type: "RULE_CHAIN",

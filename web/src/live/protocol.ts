@@ -15,7 +15,11 @@ export interface LatestUpdate {
 
 export interface LiveUpdate extends Partial<LatestUpdate> {
   cmdId?: number;
-  subscriptionId?: number;
+}
+
+/** Returns the command that ends what a command began. */
+export function endOf(command: LiveCommand): LiveCommand {
+  return command.type === "ENTITY_DATA" ? { type: "ENTITY_DATA_UNSUBSCRIBE" } : { ...command, unsubscribe: true };
 }
 
 /** The most commands in one frame, as ThingsBoard's own client sends them. */

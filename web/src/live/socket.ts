@@ -3,7 +3,7 @@
 import { useSyncExternalStore } from "react";
 import { getToken, SessionEnded } from "@/api/session";
 import { goToLogin } from "@/api/client";
-import { backOff, framesOf, type LiveCommand, type LiveUpdate } from "./protocol";
+import { backOff, endOf, framesOf, type LiveCommand, type LiveUpdate } from "./protocol";
 
 export type Connection = "idle" | "live" | "reconnecting";
 
@@ -33,7 +33,7 @@ class LiveConnection {
     }
     return () => {
       this.subscriptions.delete(id);
-      this.send([{ ...command, cmdId: id, unsubscribe: true }]);
+      this.send([{ ...endOf(command), cmdId: id }]);
     };
   }
 

@@ -19,7 +19,7 @@ export function csvOf<T>(columns: TextColumn<T>[], rows: T[]): string {
 /** Lets the browser save a text as a file. */
 export function download(name: string, text: string): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  link.href = URL.createObjectURL(new Blob([text], { type: name.endsWith(".json") ? "application/json" : "text/csv;charset=utf-8" }));
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);

@@ -1,0 +1,94 @@
+// Where each widget lies, in pixels: the cells are square, nothing is moved up, and gaps stay.
+
+import type { Grid, Layout, WidgetPlace } from "./model";
+
+export interface Rect {
+  id: string;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+export interface Arrangement {
+  rects: Rect[];
+  height: number;
+}
+
+/** Narrower pages show the widgets in one column. */
+export const MOBILE_PX = 960;
+
+interface Placed extends WidgetPlace {
+  col: number;
+  row: number;
+}
+
+const overlap = (a: Placed, b: Placed): boolean =>
+  a.col < b.col + b.sizeX && b.col < a.col + a.sizeX && a.row < b.row + b.sizeY && b.row < a.row + a.sizeY;
+
+/** Gives each widget its cells. One that has none, or lies on an earlier one, takes the first free cells. */
+export function placed(places: WidgetPlace[], columns: number): Placed[] {
+  const order = [...places].sort((a, b) => (a.row ?? Infinity) - (b.row ?? Infinity) || (a.col ?? Infinity) - (b.col ?? Infinity) || 0);
+  const done: Placed[] = [];
+  for (const place of order) {
+    const wanted: Placed = { ...place, col: place.col ?? 0, row: place.row ?? 0 };
+    const fits = (candidate: Placed): boolean => done.every((other) => !overlap(candidate, other));
+    if (place.col === undefined || place.row === undefined || !fits(wanted)) {
+      const lowest = Math.max(0, ...done.map((other) => other.row + other.sizeY));
+      search: for (let row = 0; row <= lowest; row++) {
+        for (let col = 0; col <= Math.max(0, columns - place.sizeX); col++) {
+          if (fits({ ...wanted, col, row })) {
+            Object.assign(wanted, { col, row });
+            break search;
+          }
+        }
+      }
+    }
+    done.push(wanted);
+  }
+  return done;
+}
+
+function desktop({ places, grid }: Layout, width: number, height: number): Arrangement {
+  const visible = places.filter((place) => !place.desktopHide);
+  const columns = Math.max(grid.columns, ...visible.map((place) => (place.col ?? 0) + place.sizeX));
+  const cells = placed(visible, columns);
+  const margin = grid.margin;
+  const outer = grid.outerMargin ? margin : 0;
+  const pitch = (grid.outerMargin ? width - margin : width + margin) / columns;
+  const rows = Math.max(1, ...cells.map((cell) => cell.row + cell.sizeY));
+  const rowPitch = grid.autoFillHeight ? (grid.outerMargin ? height - margin : height + margin) / rows : pitch;
+  const rects = cells.map((cell) => ({
+    id: cell.id,
+    left: outer + cell.col * pitch,
+    top: outer + cell.row * rowPitch,
+    width: cell.sizeX * pitch - margin,
+    height: cell.sizeY * rowPitch - margin,
+  }));
+  return { rects, height: rows * rowPitch - margin + 2 * outer };
+}
+
+function rowsOnPhone(place: WidgetPlace, grid: Grid): number {
+  return Math.max(1, Math.floor(place.mobileHeight ?? (place.sizeY * 24) / grid.columns));
+}
+
+function phone({ places, grid }: Layout, width: number): Arrangement {
+  const order = (place: WidgetPlace): number => (place.mobileOrder !== undefined && place.mobileOrder >= 0 ? place.mobileOrder : Infinity);
+  const shown = places
+    .filter((place) => !place.mobileHide)
+    .sort((a, b) => (order(a) === order(b) ? (a.row ?? 0) - (b.row ?? 0) || (a.col ?? 0) - (b.col ?? 0) : order(a) - order(b)));
+  const outer = grid.outerMargin ? grid.margin : 0;
+  let top = outer;
+  const rects = shown.map((place) => {
+    const rows = rowsOnPhone(place, grid);
+    const rect = { id: place.id, left: outer, top, width: width - 2 * outer, height: rows * grid.mobileRowHeight + (rows - 1) * grid.margin };
+    top += rect.height + grid.margin;
+    return rect;
+  });
+  return { rects, height: top - grid.margin + outer };
+}
+
+/** Arranges a layout for a page of this size. */
+export function arrange(layout: Layout, width: number, height: number): Arrangement {
+  return width < MOBILE_PX ? phone(layout, width) : desktop(layout, width, height);
+}

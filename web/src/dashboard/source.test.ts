@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { readDashboard } from "./model";
+import { commandOf, filterOf, joinPoints, SourceData } from "./source";
+import { readTimeWindow } from "./timeWindow";
+
+const dashboard = readDashboard({
+  entityAliases: { a: { filter: { type: "deviceType", deviceTypes: ["x"], resolveMultiple: true } } },
+  widgets: { w: { config: { datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [{ name: "t", type: "timeseries" }, { name: "m", type: "attribute" }] }] } } },
+});
+const source = dashboard.widgets.get("w")?.datasources[0];
+
+test("a widget asks for its entities, and for latest values or points", () => {
+  const filter = source === undefined ? undefined : filterOf(source, dashboard, {});
+  if (source === undefined || filter === undefined) {
+    throw new Error("the datasource is not resolved");
+  }
+  const latest = commandOf({ source, filter, keyFilters: [], window: undefined }, 1_000);
+  expect(latest["latestCmd"]).toEqual({ keys: [{ type: "TIME_SERIES", key: "t" }, { type: "ATTRIBUTE", key: "m" }] });
+  const window = readTimeWindow({ selectedTab: 0, realtime: { timewindowMs: 60_000, interval: 1_000 } });
+  const points = commandOf({ source, filter, keyFilters: [], window }, 100_000);
+  expect(points["latestCmd"]).toBeUndefined();
+  expect(points["tsCmd"]).toMatchObject({ keys: ["t"], startTs: 40_000, timeWindow: 60_000, agg: "AVG" });
+});
+
+test("later points replace earlier ones of the same time, and old ones leave", () => {
+  const known = [{ ts: 1, value: "a" }, { ts: 5, value: "b" }];
+  expect(joinPoints(known, [{ ts: 5, value: "c" }, { ts: 4, value: "d" }], 2)).toEqual([{ ts: 4, value: "d" }, { ts: 5, value: "c" }]);
+});
+
+test("entities of the first page are kept when updates name only some of their values", async () => {
+  const data = new SourceData(undefined);
+  const entityId = { entityType: "DEVICE", id: "7" };
+  const changed = new Promise<void>((resolve) => data.watch(resolve));
+  data.take({ data: { data: [{ entityId, latest: { ENTITY_FIELD: { name: { ts: 0, value: "Boiler" } }, TIME_SERIES: { t: { ts: 1, value: "20" }, u: { ts: 1, value: "1" } } } }] } as never });
+  data.take({ update: [{ entityId, latest: { TIME_SERIES: { t: { ts: 2, value: "21" } } } }] });
+  await changed;
+  const [entity] = data.entities();
+  expect(entity).toMatchObject({ name: "Boiler" });
+  expect(entity?.latest.get("TIME_SERIES/t")?.value).toBe("21");
+  expect(entity?.latest.get("TIME_SERIES/u")?.value).toBe("1");
+});
