@@ -5,13 +5,13 @@ import { expect, logIn, test } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
 
-function widget(fqn: string, title: string, keys: object[], settings: object = {}): object {
+function widget(fqn: string, title: string, keys: object[], settings: object = {}, entityAliasId = "a1", actions: object = {}): object {
   return {
     typeFullFqn: `system.${fqn}`,
     type: "latest",
     sizeX: 6,
     sizeY: 4,
-    config: { title, showTitle: true, settings, datasources: [{ type: "entity", entityAliasId: "a1", dataKeys: keys }] },
+    config: { title, showTitle: true, settings, actions, datasources: [{ type: "entity", entityAliasId, dataKeys: keys }] },
   };
 }
 
@@ -23,8 +23,9 @@ const EXPORTED = {
     widgets: {
       w1: widget("cards.value_card", "Now", [KEY]),
       w2: { ...widget("time_series_chart", "Course", [KEY]), type: "timeseries" },
-      w3: widget("cards.entities_table", "Table", [KEY]),
+      w3: widget("cards.entities_table", "Table", [KEY], {}, "a1", { rowClick: [{ name: "open", type: "openDashboardState", targetDashboardStateId: "room", setEntityId: true }] }),
       w4: widget("cards.html_value_card", "Markup", [KEY], { cardHtml: '<b>It is ${Temperature}</b><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>' }),
+      w6: widget("cards.simple_card", "${entityName}", [KEY], {}, "chosen"),
       w5: widget("gateway_widgets.config", "Strange", [KEY]),
     },
     states: {
@@ -44,8 +45,9 @@ const EXPORTED = {
           },
         },
       },
+      room: { name: "${entityName}", root: false, layouts: { main: { widgets: { w6: { sizeX: 8, sizeY: 4, row: 0, col: 0 } }, gridSettings: { columns: 24 } } } },
     },
-    entityAliases: { a1: { id: "a1", alias: "A1", filter: { type: "entityName", entityType: "DEVICE", entityNameFilter: "Test Device A1", resolveMultiple: true } } },
+    entityAliases: { chosen: { id: "chosen", alias: "Chosen", filter: { type: "stateEntity" } }, a1: { id: "a1", alias: "A1", filter: { type: "entityName", entityType: "DEVICE", entityNameFilter: "Test Device A1", resolveMultiple: true } } },
     timewindow: { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: 300_000, interval: 1_000 }, aggregation: { type: "NONE", limit: 1_000 } },
   },
 };
@@ -75,6 +77,14 @@ test("an exported dashboard opens, lives, and harms nobody", async ({ page, prog
   const pitch = ((second?.x ?? 0) - (first?.x ?? 0)) / 6;
   expect(first?.width).toBeCloseTo(6 * pitch - 10, 0);
   expect(first?.height).toBeCloseTo(4 * pitch - 10, 0);
+
+  await page.getByRole("region", { name: "Table" }).getByRole("button", { name: "Test Device A1" }).click();
+  const chosen = page.getByRole("region", { name: "Test Device A1" });
+  await expect(chosen.locator("[data-value]")).toHaveText("25.3 °C");
+  await page.reload();
+  await expect(chosen.locator("[data-value]")).toHaveText("25.3 °C");
+  await page.goBack();
+  await expect(page.getByRole("region", { name: "Table" })).toContainText("25.3 °C");
 
   const saving = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export" }).click();

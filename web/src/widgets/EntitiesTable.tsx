@@ -1,7 +1,8 @@
 // Entities with their latest values.
 
-import { Table } from "@mantine/core";
+import { Anchor, Table } from "@mantine/core";
 import type { ReactElement } from "react";
+import { actionsOf } from "@/dashboard/actions";
 import { latestOf } from "@/dashboard/source";
 import { pathOf } from "@/entities/kinds";
 import { t } from "@/i18n";
@@ -10,10 +11,11 @@ import type { WidgetProps } from "./registry";
 import { shownValue } from "./text";
 import classes from "./widgets.module.css";
 
-export default function EntitiesTable({ widget, entities }: WidgetProps): ReactElement {
+export default function EntitiesTable({ widget, entities, act }: WidgetProps): ReactElement {
   const keys = (widget.datasources[0]?.dataKeys ?? []).filter((key) => !key.hidden && key.type !== "other");
   const { displayEntityName, entityNameColumnTitle } = widget.settings;
   const showName = displayEntityName !== false && !keys.some((key) => key.type === "entityField" && key.name === "name");
+  const opens = actionsOf(widget.config, "rowClick").length > 0;
   if (entities.length === 0) {
     return <EmptyState>{t("No entities.")}</EmptyState>;
   }
@@ -31,9 +33,18 @@ export default function EntitiesTable({ widget, entities }: WidgetProps): ReactE
         <Table.Tbody>
           {entities.map((entity) => {
             const path = pathOf(entity.id);
+            const name = opens ? (
+              <Anchor component="button" onClick={() => act("rowClick", entity)}>
+                {entity.name}
+              </Anchor>
+            ) : path === undefined ? (
+              entity.name
+            ) : (
+              <TextLink to={path}>{entity.name}</TextLink>
+            );
             return (
               <Table.Tr key={entity.id.id}>
-                {showName && <Table.Td>{path === undefined ? entity.name : <TextLink to={path}>{entity.name}</TextLink>}</Table.Td>}
+                {showName && <Table.Td>{name}</Table.Td>}
                 {keys.map((key) => {
                   const value = latestOf(entity, key)?.value;
                   return <Table.Td key={`${key.type} ${key.name} ${key.label}`}>{value === undefined ? "" : shownValue(value, key)}</Table.Td>;

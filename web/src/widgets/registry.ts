@@ -9,7 +9,8 @@ export interface WidgetProps {
   entities: readonly EntityValues[];
   /** First and last moment that charts show. */
   bounds: [number, number];
-  openEntity: (entity: EntityValues) => void;
+  /** Does what the widget declares for a click on one of its sources. */
+  act: (source: string, entity: EntityValues) => void;
 }
 
 interface Renderer {

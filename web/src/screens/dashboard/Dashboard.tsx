@@ -4,13 +4,14 @@ import { Breadcrumbs, Button, Group, Select, Title } from "@mantine/core";
 import { useElementSize, useInterval } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useMemo, useRef, useState, type ReactElement } from "react";
-import { useSearchParams } from "wouter";
+import { useLocation, useSearchParams } from "wouter";
 import { api } from "@/api/client";
 import type { Entity } from "@/api/types";
 import { arrange } from "@/dashboard/layout";
 import { readDashboard, type Dashboard as Model, type Layout } from "@/dashboard/model";
+import { pathAfter, safeUrl, type Action } from "@/dashboard/actions";
 import type { EntityValues } from "@/dashboard/source";
-import { readStatePath, stateEntity, writeStatePath, type OpenState } from "@/dashboard/state";
+import { readStatePath, writeStatePath, type OpenState } from "@/dashboard/state";
 import { intervalFor, readTimeWindow, type TimeWindow } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
 import { download } from "@/ui/csv";
@@ -69,10 +70,10 @@ interface GridProps {
   layout: Layout;
   state: OpenState;
   window: TimeWindow;
-  openEntity: (entity: EntityValues) => void;
+  act: (action: Action, entity: EntityValues | undefined) => void;
 }
 
-function WidgetGrid({ model, layout, state, window, openEntity }: GridProps): ReactElement {
+function WidgetGrid({ model, layout, state, window, act }: GridProps): ReactElement {
   const { ref, width, height } = useElementSize();
   const [now, setNow] = useState(Date.now);
   useInterval(() => setNow(Date.now()), 1_000, { autoInvoke: true });
@@ -84,7 +85,7 @@ function WidgetGrid({ model, layout, state, window, openEntity }: GridProps): Re
           const widget = model.widgets.get(id);
           return widget === undefined ? null : (
             <div key={id} className={classes["place"]} style={rect} data-widget={id}>
-              <WidgetFrame widget={widget} model={model} params={state.params} window={widget.timeWindow === undefined ? window : readTimeWindow(widget.timeWindow)} now={now} openEntity={openEntity} />
+              <WidgetFrame widget={widget} model={model} params={state.params} window={widget.timeWindow === undefined ? window : readTimeWindow(widget.timeWindow)} now={now} act={act} />
             </div>
           );
         })}
@@ -97,6 +98,7 @@ function Board({ dashboard }: { dashboard: StoredDashboard }): ReactElement {
   const model = useMemo(() => readDashboard(dashboard.configuration), [dashboard.configuration]);
   const [search, setSearch] = useSearchParams();
   const [window, setWindow] = useState(() => readTimeWindow(model.timeWindow));
+  const [, goTo] = useLocation();
   const frame = useRef<HTMLDivElement>(null);
   const path = useMemo(() => readStatePath(search.get("state"), model), [search, model]);
   const current = path.at(-1) ?? { id: "", params: {} };
@@ -108,15 +110,20 @@ function Board({ dashboard }: { dashboard: StoredDashboard }): ReactElement {
     },
     [model, setSearch],
   );
-  const openEntity = useCallback(
-    (entity: EntityValues): void => {
-      const params = { entityId: entity.id, entityName: entity.name };
-      const other = model.states.find((one) => !one.root);
-      if (other !== undefined && stateEntity(current.params, undefined)?.id !== entity.id.id) {
-        go([...path, { id: other.id, params }]);
+  const act = useCallback(
+    (action: Action, entity: EntityValues | undefined): void => {
+      const url = safeUrl(action.url);
+      if (action.type === "openURL") {
+        if (url !== undefined) {
+          open(url, "_blank", "noopener");
+        }
+      } else if (action.type === "openDashboard") {
+        goTo(`/dashboards/${action.dashboardId ?? dashboard.id.id}`);
+      } else {
+        go(pathAfter(action, path, entity));
       }
     },
-    [model, current.params, go, path],
+    [dashboard.id.id, go, goTo, path],
   );
   const stateName = (open: OpenState): string => {
     const name = model.states.find((one) => one.id === open.id)?.name ?? open.id;
@@ -155,7 +162,7 @@ function Board({ dashboard }: { dashboard: StoredDashboard }): ReactElement {
       {state !== undefined && (
         <div className={classes["layouts"]}>
           {[state.main, state.right].map((layout, n) =>
-            layout === undefined ? null : <WidgetGrid key={`${state.id} ${n}`} model={model} layout={layout} state={current} window={window} openEntity={openEntity} />,
+            layout === undefined ? null : <WidgetGrid key={`${state.id} ${n}`} model={model} layout={layout} state={current} window={window} act={act} />,
           )}
         </div>
       )}
