@@ -94,3 +94,17 @@ test("an exported dashboard opens, lives, and harms nobody", async ({ page, prog
   await expect(page.locator('[data-widget="w1"]')).toHaveCSS("left", "10px");
   await page.screenshot({ path: "test-results/screens/dashboard_phone.png" });
 });
+
+test("a device has a dashboard that nobody built, and it can be kept", async ({ page, program }) => {
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Pump 3" });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  await program.send(credentialsId, { pressure: 3, door: "open" });
+  await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}?tab=dashboard`);
+  const values = page.locator("[data-value]");
+  await expect(values).toHaveText(["3", "open"]);
+  await program.send(credentialsId, { pressure: 4 });
+  await expect(values.first()).toHaveText("4");
+  await page.getByRole("button", { name: "Save as dashboard" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Pump 3" })).toBeVisible();
+  await expect(values).toHaveText(["4", "open"]);
+});

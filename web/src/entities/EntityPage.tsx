@@ -3,7 +3,7 @@
 import { Badge, Button, Group, Modal, Tabs, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type ReactElement } from "react";
+import { lazy, Suspense, useState, type ReactElement } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { ApiError, api } from "@/api/client";
 import type { Entity } from "@/api/types";
@@ -16,9 +16,12 @@ import { AlarmsTab, AuditTab, RelationsTab } from "./RecordTabs";
 import { CommandsTab, ConnectTab } from "./DeviceTabs";
 import { AttributesTab, TelemetryTab } from "./ValueTabs";
 
+const AutomaticTab = lazy(() => import("@/screens/dashboard/AutomaticTab"));
+
 const LABELS: Record<EntityTab, string> = {
   details: "Details",
   telemetry: "Latest telemetry",
+  dashboard: "Dashboard",
   attributes: "Attributes",
   alarms: "Alarms",
   relations: "Relations",
@@ -128,6 +131,8 @@ function TabBody({ tab, kind, entity }: { tab: EntityTab; kind: EntityKind; enti
       return <DetailsTab kind={kind} entity={entity} />;
     case "telemetry":
       return <TelemetryTab id={entity.id} />;
+    case "dashboard":
+      return <AutomaticTab entity={entity} />;
     case "attributes":
       return <AttributesTab id={entity.id} />;
     case "alarms":
@@ -174,7 +179,9 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
           ))}
         </Tabs.List>
         <Tabs.Panel value={tab}>
-          <TabBody tab={tab} kind={kind} entity={entity.data} />
+          <Suspense fallback={<Waiting />}>
+            <TabBody tab={tab} kind={kind} entity={entity.data} />
+          </Suspense>
         </Tabs.Panel>
       </Tabs>
     </>

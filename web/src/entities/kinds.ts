@@ -5,7 +5,7 @@ import { formatTime, t } from "@/i18n";
 import type { Column } from "@/ui/DataTable";
 import type { FormField } from "@/ui/FieldsForm";
 
-export type EntityTab = "details" | "telemetry" | "attributes" | "alarms" | "relations" | "commands" | "connect" | "audit";
+export type EntityTab = "details" | "telemetry" | "dashboard" | "attributes" | "alarms" | "relations" | "commands" | "connect" | "audit";
 
 export interface EntityKind {
   type: string;
@@ -50,7 +50,7 @@ const ADDRESS: FormField[] = ["email", "phone", "country", "state", "city", "add
 }));
 const TENANT: Authority[] = ["TENANT_ADMIN"];
 const SYSTEM: Authority[] = ["SYS_ADMIN"];
-const THING: EntityTab[] = ["details", "telemetry", "attributes", "alarms", "relations", "audit"];
+const THING: EntityTab[] = ["details", "telemetry", "dashboard", "attributes", "alarms", "relations", "audit"];
 
 export const KINDS: EntityKind[] = [
   {
@@ -64,7 +64,7 @@ export const KINDS: EntityKind[] = [
     columns: [column("name", "Name"), column("deviceProfileName", "Profile"), column("label", "Label"), column("active", "Active"), column("customerTitle", "Customer"), CREATED],
     fields: [NAME, LABEL],
     writers: TENANT,
-    tabs: ["details", "connect", "telemetry", "attributes", "alarms", "commands", "relations", "audit"],
+    tabs: ["details", "connect", "telemetry", "dashboard", "attributes", "alarms", "commands", "relations", "audit"],
   },
   {
     type: "ASSET",

@@ -32,5 +32,5 @@ export default function MarkupCard({ widget, entities }: WidgetProps): ReactElem
     const content = DOMPurify.sanitize(html, { FORBID_TAGS: ["style", "form", "input", "button", "iframe"], RETURN_DOM_FRAGMENT: true });
     root.replaceChildren(style, content);
   }, [filled, css, markdown]);
-  return <div ref={host} className={classes["scroll"]} />;
+  return <div ref={host} className={classes["markup"]} />;
 }
