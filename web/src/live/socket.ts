@@ -4,6 +4,7 @@ import { useSyncExternalStore } from "react";
 import { getToken, SessionEnded } from "@/api/session";
 import { goToLogin } from "@/api/client";
 import { backOff, endOf, framesOf, type LiveCommand, type LiveUpdate } from "./protocol";
+import type { FromWorker, ToWorker } from "./wire";
 
 export type Connection = "idle" | "live" | "reconnecting";
 
@@ -13,27 +14,28 @@ interface Subscription {
 }
 
 class LiveConnection {
-  private socket: WebSocket | undefined;
+  private worker: Worker | undefined;
   private opening = false;
   private attempt = 0;
   private nextId = 1;
   private timer: number | undefined;
   private state: Connection = "idle";
   private readonly subscriptions = new Map<number, Subscription>();
+  /** Commands that were given while the connection was being made; those before it go with its first frame. */
+  private unsent: LiveCommand[] = [];
   private readonly listeners = new Set<() => void>();
 
   /** Asks for something until the returned function is called. */
   subscribe(command: LiveCommand, onUpdate: (update: LiveUpdate) => void): () => void {
     const id = this.nextId++;
     this.subscriptions.set(id, { command, onUpdate });
-    if (this.socket?.readyState === WebSocket.OPEN) {
-      this.send([{ ...command, cmdId: id }]);
-    } else {
+    this.send({ ...command, cmdId: id });
+    if (this.state !== "live" && this.timer === undefined) {
       void this.open();
     }
     return () => {
       this.subscriptions.delete(id);
-      this.send([{ ...endOf(command), cmdId: id }]);
+      this.send({ ...endOf(command), cmdId: id });
     };
   }
 
@@ -47,52 +49,66 @@ class LiveConnection {
   /** Connects at once instead of waiting: the network is back, or somebody looks at the page again. */
   hurry(): void {
     if (this.state === "reconnecting") {
-      clearTimeout(this.timer);
       void this.open();
     }
   }
 
-  private send(commands: LiveCommand[]): void {
-    if (this.socket?.readyState === WebSocket.OPEN) {
-      framesOf(commands).forEach((frame) => this.socket?.send(JSON.stringify(frame)));
+  private send(command: LiveCommand): void {
+    if (this.state === "live") {
+      this.tell({ type: "send", frames: framesOf([command]) });
+    } else if (this.opening) {
+      this.unsent.push(command);
     }
   }
 
+  private tell(message: ToWorker): void {
+    if (this.worker === undefined) {
+      this.worker = new Worker(new URL("./socket.worker.ts", import.meta.url), { type: "module" });
+      this.worker.onmessage = (event: MessageEvent<FromWorker>) => this.hear(event.data);
+    }
+    this.worker.postMessage(message);
+  }
+
   private async open(): Promise<void> {
-    if (this.opening || this.socket !== undefined) {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.opening) {
       return;
     }
     this.opening = true;
     try {
       const token = await getToken();
-      const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/ws`);
-      this.socket = socket;
-      socket.onopen = () => {
-        const commands = [...this.subscriptions].map(([cmdId, { command }]) => ({ ...command, cmdId }));
-        framesOf(commands, token).forEach((frame) => socket.send(JSON.stringify(frame)));
-        this.change("live");
-      };
-      socket.onmessage = (event: MessageEvent<string>) => this.receive(event.data);
-      socket.onclose = () => this.lost();
+      this.unsent = [];
+      const commands = [...this.subscriptions].map(([cmdId, { command }]) => ({ ...command, cmdId }));
+      const url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/ws`;
+      this.tell({ type: "open", url, frames: framesOf(commands, token) });
     } catch (error) {
       if (error instanceof SessionEnded) {
         goToLogin();
         return;
       }
       this.lost();
-    } finally {
-      this.opening = false;
     }
   }
 
-  private receive(text: string): void {
-    this.attempt = 0;
-    const update = JSON.parse(text) as LiveUpdate;
-    this.subscriptions.get(update.cmdId ?? update.subscriptionId ?? 0)?.onUpdate(update);
+  private hear(message: FromWorker): void {
+    if (message.type === "updates") {
+      this.attempt = 0;
+      message.updates.forEach((update) => this.subscriptions.get(update.cmdId ?? update.subscriptionId ?? 0)?.onUpdate(update));
+    } else if (message.type === "lost") {
+      this.lost();
+    } else {
+      this.opening = false;
+      this.change("live");
+      if (this.unsent.length > 0) {
+        this.tell({ type: "send", frames: framesOf(this.unsent) });
+        this.unsent = [];
+      }
+    }
   }
 
   private lost(): void {
-    this.socket = undefined;
+    this.opening = false;
     if (this.subscriptions.size === 0) {
       this.change("idle");
       return;
@@ -109,6 +125,7 @@ class LiveConnection {
 }
 
 export const live = new LiveConnection();
+
 /** Connects again as soon as the network is back or somebody looks at the page. */
 export function watchNetwork(): void {
   addEventListener("online", () => live.hurry());
