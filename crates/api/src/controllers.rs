@@ -55,6 +55,8 @@ mod usage;
 mod user;
 mod user_list;
 mod user_settings;
+mod widget_type;
+mod widgets_bundle;
 
 use fieldline_model::{EntityId, EntityType, TenantId};
 use serde::Serialize;
@@ -115,6 +117,8 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(system::routes())
         .merge(rule_usage::routes())
         .merge(usage::routes())
+        .merge(widget_type::routes())
+        .merge(widgets_bundle::routes())
 }
 
 /// Id and name of an entity.

@@ -34,6 +34,7 @@ mod sms;
 mod system_info;
 mod timeseries;
 mod values;
+mod widgets;
 
 pub use alarms::{
     AlarmApiResult, AlarmChange, AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmQuery, AlarmScope,
@@ -92,3 +93,4 @@ pub use values::{
     ChangeFilter, StoredValue, ValueChange, ValueListener, ValueReadRequest, ValueReader, ValueRemoval,
     ValueRemovalScope, ValueSource, ValueTransfer,
 };
+pub use widgets::{WidgetLibraryView, WidgetTypeFilter, WidgetTypeStore, WidgetsBundleStore};

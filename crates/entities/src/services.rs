@@ -39,6 +39,7 @@ mod tenants;
 mod user_settings;
 mod users;
 mod validate;
+mod widgets;
 
 use std::sync::Arc;
 
@@ -72,6 +73,7 @@ pub use tenant_transfer::TenantTransfer;
 pub use tenants::TenantService;
 pub use user_settings::{DashboardAction, UserSettingsService};
 pub use users::{ActivationToken, UserService};
+pub use widgets::WidgetLibraryService;
 
 use crate::password::PasswordHashPool;
 use fieldline_core::clock::SharedClock;
@@ -138,6 +140,7 @@ pub struct Services {
     pub devices: DeviceService,
     pub rule_chains: RuleChainService,
     pub queues: QueueService,
+    pub widgets: WidgetLibraryService,
     pub relations: RelationService,
     pub alarms: AlarmService,
     pub rpc_cleanup: RpcCleanupService,
@@ -164,6 +167,7 @@ impl Services {
             devices: DeviceService::new(&context),
             rule_chains: RuleChainService::new(&context),
             queues: QueueService::new(&context),
+            widgets: WidgetLibraryService::new(&context),
             relations: RelationService::new(&context),
             alarms: AlarmService::new(&context, &actions),
             rpc_cleanup: RpcCleanupService::new(&context),

@@ -23,6 +23,7 @@ mod rule_chain;
 mod set_aside;
 mod settings;
 mod user;
+mod widget;
 
 pub use alarm::{
     Alarm, AlarmAssignee, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmCommentType, AlarmInfo,
@@ -67,6 +68,10 @@ pub use rule_chain::{
 pub use set_aside::{SetAsideInfo, SetAsideReason};
 pub use settings::{AdminSettings, PasswordPolicy, SecuritySettings, UserSettingsType};
 pub use user::{Authority, PastPassword, User, UserCredentials};
+pub use widget::{
+    WidgetType, WidgetTypeBase, WidgetTypeDetails, WidgetTypeInfo, WidgetTypeTexts, WidgetsBundle,
+    WidgetsBundleName,
+};
 
 use serde::{Deserialize, Deserializer};
 

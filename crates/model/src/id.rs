@@ -169,8 +169,8 @@ entity_types! {
     ApiUsageState = 18, "API_USAGE_STATE", "Api usage state", ApiUsageStateId "Id of the usage of a tenant.";
     Edge = 19, "EDGE", "Edge";
     TbResource = 20, "TB_RESOURCE", "Resource";
-    WidgetsBundle = 21, "WIDGETS_BUNDLE", "Widgets bundle";
-    WidgetType = 22, "WIDGET_TYPE", "Widget type";
+    WidgetsBundle = 21, "WIDGETS_BUNDLE", "Widgets bundle", WidgetsBundleId "Id of a bundle of widget types.";
+    WidgetType = 22, "WIDGET_TYPE", "Widget type", WidgetTypeId "Id of a widget type.";
     CalculatedField = 23, "CALCULATED_FIELD", "Calculated field", CalculatedFieldId "Id of a calculated field.";
 }
 

@@ -83,6 +83,8 @@ pub(super) fn dry_stores(
                 housekeeper: real.housekeeper.clone(),
                 ota_packages: real.ota_packages.clone(),
                 ota_updates: real.ota_updates.clone(),
+                widget_types: real.widget_types.clone(),
+                widgets_bundles: real.widgets_bundles.clone(),
             }
         };
     }

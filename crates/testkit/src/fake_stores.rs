@@ -9,6 +9,7 @@ pub use self::rpc::FakeCalls;
 mod absent;
 mod absent_people;
 mod absent_rules;
+mod absent_widgets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,6 +112,8 @@ impl FakeStores {
             sign_ins: Arc::new(absent::Absent),
             ota_packages: FakePackages::new(self.tenant),
             ota_updates: Arc::new(absent::Absent),
+            widget_types: Arc::new(absent::Absent),
+            widgets_bundles: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),

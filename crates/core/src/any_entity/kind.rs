@@ -76,6 +76,8 @@ pub struct KindPolicy {
     pub rights: AccessRights,
     /// Whether system administrators, who have no tenant of their own, may find the entities.
     pub beyond_tenants: bool,
+    /// Roles of a tenant that may read the entities that belong to no tenant.
+    pub shared_readers: &'static [Authority],
     /// Whether the entities may belong to a customer.
     pub of_customers: bool,
     /// Whether relation queries find the entities without naming the kind.
@@ -169,11 +171,7 @@ pub enum EntityTextField {
 /// The types that may occur in ids but have no entity kind here.
 macro_rules! no_kind {
     () => {
-        EntityType::Rpc
-            | EntityType::Edge
-            | EntityType::TbResource
-            | EntityType::WidgetsBundle
-            | EntityType::WidgetType
+        EntityType::Rpc | EntityType::Edge | EntityType::TbResource
     };
 }
 
@@ -185,6 +183,7 @@ const NO_KIND: KindPolicy = KindPolicy {
         customer: AccessGrant::Nothing,
     },
     beyond_tenants: false,
+    shared_readers: &[],
     of_customers: false,
     related: false,
     limit: None,

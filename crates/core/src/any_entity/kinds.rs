@@ -3,9 +3,12 @@
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
     EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, RuleNode, StoredEntity, Tenant, TenantProfile,
-    User,
+    User, WidgetTypeInfo, WidgetsBundle,
 };
-use fieldline_model::{ApiUsageStateId, CustomerId, EntityId, EntityType, QueueId, RuleNodeId, TenantId};
+use fieldline_model::{
+    ApiUsageStateId, CustomerId, EntityId, EntityType, QueueId, RuleNodeId, TenantId, WidgetTypeId,
+    WidgetsBundleId,
+};
 use serde::Serialize;
 
 use super::{
@@ -39,6 +42,8 @@ macro_rules! for_each_entity_kind {
             CalculatedField(fieldline_model::entity::CalculatedField)
             Dashboard(fieldline_model::entity::DashboardInfo)
             OtaPackage(fieldline_model::entity::OtaPackageInfo)
+            WidgetType(fieldline_model::entity::WidgetTypeInfo)
+            WidgetsBundle(fieldline_model::entity::WidgetsBundle)
         }
     };
 }
@@ -56,6 +61,7 @@ const fn of_tenant(customer: Grant) -> KindPolicy {
     KindPolicy {
         rights: rights(Grant::Nothing, Grant::Anything, customer),
         beyond_tenants: false,
+        shared_readers: &[],
         of_customers: false,
         related: false,
         limit: None,
@@ -102,6 +108,7 @@ const fn assignable<E: AssignableEntity>(
         policy: KindPolicy {
             rights: rights(Grant::Nothing, Grant::Anything, Grant::UseOwn),
             beyond_tenants: false,
+            shared_readers: &[],
             of_customers: true,
             related: true,
             limit,
@@ -291,6 +298,7 @@ declare! {
     policy: KindPolicy {
         rights: rights(Grant::Users, Grant::Users, Grant::Users),
         beyond_tenants: true,
+        shared_readers: &[],
         of_customers: true,
         related: true,
         limit: Some(KindLimit {
@@ -424,6 +432,8 @@ declare! {
     policy: KindPolicy {
         rights: rights(Grant::Shared, Grant::Anything, Grant::Nothing),
         beyond_tenants: true,
+        // Tenants without queues of their own use those of the system.
+        shared_readers: &[Authority::TenantAdmin],
         ..of_tenant(Grant::Nothing)
     },
     resource: |it| of_nobody(it.id, it.tenant_id),
@@ -530,4 +540,56 @@ declare! {
     },
     find: |stores, tenant, _, id| stores.ota_packages.get(tenant, id),
     find_all: None,
+}
+
+/// Policy of the widget library: everybody of a tenant reads what the system shares.
+const OF_LIBRARY: KindPolicy = KindPolicy {
+    rights: rights(Grant::Shared, Grant::Anything, Grant::Read),
+    beyond_tenants: true,
+    shared_readers: &[Authority::TenantAdmin, Authority::CustomerUser],
+    ..of_tenant(Grant::Read)
+};
+
+declare! {
+    WidgetTypeInfo as WidgetType;
+    policy: OF_LIBRARY,
+    resource: |it| of_nobody(it.base.id, it.base.tenant_id),
+    name: |it| &it.base.name,
+    query: QueryFields::NAME_ONLY,
+    find: |stores, tenant, _, id| Box::pin(widget_type(stores, tenant, id)),
+    find_all: None,
+}
+
+declare! {
+    WidgetsBundle as WidgetsBundle;
+    policy: OF_LIBRARY,
+    resource: |it| of_nobody(it.id, it.tenant_id),
+    name: |it| &it.title,
+    query: QueryFields::NAME_ONLY,
+    find: |stores, tenant, _, id| Box::pin(widgets_bundle(stores, tenant, id)),
+    find_all: None,
+}
+
+/// Finds a widget type of the tenant or of the system.
+async fn widget_type(
+    stores: &EntityStores,
+    tenant: TenantId,
+    id: WidgetTypeId,
+) -> StoreResult<Option<WidgetTypeInfo>> {
+    match stores.widget_types.info(tenant, id).await? {
+        None => stores.widget_types.info(TenantId::NULL, id).await,
+        found => Ok(found),
+    }
+}
+
+/// Finds a bundle of the tenant or of the system.
+async fn widgets_bundle(
+    stores: &EntityStores,
+    tenant: TenantId,
+    id: WidgetsBundleId,
+) -> StoreResult<Option<WidgetsBundle>> {
+    match stores.widgets_bundles.get(tenant, id).await? {
+        None => stores.widgets_bundles.get(TenantId::NULL, id).await,
+        found => Ok(found),
+    }
 }

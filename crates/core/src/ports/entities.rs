@@ -18,7 +18,7 @@ use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
     DeviceProfileStore, DeviceStore, DeviceTransferStore, EntityViewStore, EventStore, HousekeeperStore,
     OtaPackageStore, OtaUpdateStore, ProfileStore, QueueStore, RelationStore, RpcStore, RuleChainStore,
-    SetAsideStore, SettingsStore, SignInStore, StoreResult,
+    SetAsideStore, SettingsStore, SignInStore, StoreResult, WidgetTypeStore, WidgetsBundleStore,
 };
 
 /// All entity stores of one database.
@@ -52,6 +52,8 @@ pub struct EntityStores {
     pub sign_ins: Arc<dyn SignInStore>,
     pub ota_packages: Arc<dyn OtaPackageStore>,
     pub ota_updates: Arc<dyn OtaUpdateStore>,
+    pub widget_types: Arc<dyn WidgetTypeStore>,
+    pub widgets_bundles: Arc<dyn WidgetsBundleStore>,
 }
 
 impl EntityStores {

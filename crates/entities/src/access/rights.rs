@@ -12,10 +12,13 @@ pub fn allows(who: &Principal, operation: AccessOperation, what: &AccessResource
     if who.is_public() && !matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry) {
         return false;
     }
-    let rights = kind_policy(what.entity.entity_type).rights;
+    let policy = kind_policy(what.entity.entity_type);
+    let rights = policy.rights;
     let grant = match who.authority {
         Authority::SysAdmin => return covers(rights.system, who, operation, what),
-        Authority::TenantAdmin if is_shared_queue(what) => return operation == Op::Read,
+        role if what.tenant.is_null() && policy.shared_readers.contains(&role) => {
+            return operation == Op::Read;
+        }
         Authority::TenantAdmin => rights.tenant,
         Authority::CustomerUser => rights.customer,
     };
@@ -30,11 +33,6 @@ pub fn allows_all(who: &Principal, kind: EntityType, tenant: TenantId) -> bool {
         && !tenant.is_null()
         && who.tenant == tenant
         && kind_policy(kind).rights.tenant == AccessGrant::Anything
-}
-
-/// Tenants without queues of their own use those of the system.
-fn is_shared_queue(what: &AccessResource) -> bool {
-    what.entity.entity_type == EntityType::Queue && what.tenant.is_null()
 }
 
 /// Whether somebody who has been granted that much may do something.

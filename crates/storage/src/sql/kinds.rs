@@ -5,7 +5,7 @@ use fieldline_core::ports::{DashboardStore as _, StoreResult};
 use fieldline_core::usage::ApiUsageState;
 use fieldline_model::entity::{
     Alarm, AssetProfile, CalculatedField, Customer, Dashboard, DashboardInfo, DeviceProfile, OtaPackageInfo,
-    Queue, QueueStats, RuleChain, Tenant, TenantProfile, User,
+    Queue, QueueStats, RuleChain, Tenant, TenantProfile, User, WidgetTypeInfo, WidgetsBundle,
 };
 use fieldline_model::{DashboardId, EntityType, TenantId};
 use uuid::Uuid;
@@ -62,9 +62,7 @@ macro_rules! kind_table {
                 $(EntityType::$name => Some(<$kind>::STORED),)*
                 EntityType::Rpc
                 | EntityType::Edge
-                | EntityType::TbResource
-                | EntityType::WidgetsBundle
-                | EntityType::WidgetType => None,
+                | EntityType::TbResource => None,
             }
         }
     };
@@ -207,6 +205,16 @@ impl StoredKind for ApiUsageState {
 }
 
 impl StoredKind for CalculatedField {
+    const STORED: KindTable = KindTable::NONE;
+}
+
+// Only their own lists read them.
+
+impl StoredKind for WidgetTypeInfo {
+    const STORED: KindTable = KindTable::NONE;
+}
+
+impl StoredKind for WidgetsBundle {
     const STORED: KindTable = KindTable::NONE;
 }
 

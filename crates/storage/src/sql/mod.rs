@@ -66,6 +66,8 @@ mod tenant_profiles;
 mod tenants;
 mod text_index;
 mod users;
+mod widget_types;
+mod widgets_bundles;
 
 #[cfg(test)]
 mod tests;
@@ -111,6 +113,8 @@ impl EntityDatabase {
             calculated_fields: Arc::new(SqlEntities::new(self)),
             ota_packages: Arc::new(SqlEntities::new(self)),
             ota_updates: Arc::new(ota_updates::SqlOtaUpdates(self.clone())),
+            widget_types: Arc::new(SqlEntities::new(self)),
+            widgets_bundles: Arc::new(SqlEntities::new(self)),
             api_keys: Arc::new(api_keys::SqlApiKeys(self.clone())),
             audit: Arc::new(audit::SqlAuditLog(self.clone())),
             set_aside: Arc::new(set_aside::SqlSetAside(self.clone())),

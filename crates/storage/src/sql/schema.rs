@@ -33,6 +33,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration::Both(include_str!("migrations/0015_sign_ins.sql")),
     Migration::Both(include_str!("migrations/0016_set_aside.sql")),
     Migration::Both(include_str!("migrations/0017_leftovers.sql")),
+    Migration::Both(include_str!("migrations/0018_widgets.sql")),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

@@ -93,12 +93,14 @@ const FIRST_TABLES: [BulkTable; 2] = [
 ];
 
 /// What goes behind all that customers may have.
-const LAST_TABLES: [BulkTable; 8] = [
+const LAST_TABLES: [BulkTable; 10] = [
     BulkTable::by_time("alarm"),
     BulkTable::new("relation", ""),
     BulkTable::by_time("calculated_field"),
     BulkTable::by_time("dashboard"),
     BulkTable::by_time("customer"),
+    BulkTable::by_time("widgets_bundle"),
+    BulkTable::by_time("widget_type"),
     BulkTable::large("audit_log", BY_TIME),
     BulkTable::large("set_aside", BY_TIME),
     BulkTable::large("event", ""),

@@ -1,0 +1,263 @@
+//! The widget library: types of widgets and bundles of them, of tenants and of the system.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fieldline_core::events::EntityChange;
+use fieldline_model::entity::{EntityDraft, WidgetTypeDetails, WidgetTypeInfo, WidgetsBundle};
+use fieldline_model::{EntityType, TenantId, WidgetTypeId};
+use serde_json::Value;
+
+use super::{ServiceContext, ServiceError, ServiceResult, saving, validate};
+
+/// Most types in a bundle.
+const MAX_TYPES: usize = 1_000;
+/// Most numbers that are tried behind a name that is taken.
+const MAX_NUMBER: u32 = 10_000;
+
+/// Rules about widget types and bundles. The tenant of each call is the owner: the null id for the system's.
+#[derive(Clone)]
+pub struct WidgetLibraryService(Arc<ServiceContext>);
+
+impl WidgetLibraryService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
+        Self(Arc::clone(context))
+    }
+
+    /// Creates the type, or updates it where it has an id, or with `by_fqn` where one of its name is there.
+    ///
+    /// # Errors
+    /// A rule is broken, or the name is taken.
+    pub async fn save_type(
+        &self,
+        owner: TenantId,
+        mut draft: EntityDraft<WidgetTypeDetails>,
+        by_fqn: bool,
+    ) -> ServiceResult<WidgetTypeDetails> {
+        let stores = &*self.0.stores.widget_types;
+        check_type(&draft)?;
+        let given = draft.base.fqn.take().filter(|fqn| !fqn.trim().is_empty());
+        let mut old = match draft.id {
+            Some(id) => {
+                let found = stores.get(owner, id).await?;
+                Some(found.ok_or_else(|| saving::not_there(EntityType::WidgetType))?)
+            }
+            None => None,
+        };
+        if let (None, true, Some(fqn)) = (&old, by_fqn, &given) {
+            old = stores.by_fqn(owner, fqn).await?;
+            // The client knows the name alone, so there is no version that it could have read.
+            draft.base.version = None;
+        }
+        let fqn = match (&old, given) {
+            (Some(old), Some(fqn)) if old.base.fqn.as_ref() != Some(&fqn) => {
+                return Err(ServiceError::invalid("Update of widget type fqn is prohibited!"));
+            }
+            (Some(old), _) => old.base.fqn.clone(),
+            (None, Some(fqn)) if stores.by_fqn(owner, &fqn).await?.is_some() => {
+                return Err(ServiceError::invalid("Widget type with such fqn already exists!"));
+            }
+            (None, Some(fqn)) => Some(fqn),
+            (None, None) => Some(self.free_fqn(owner, &draft.base.name).await?),
+        };
+        draft.base.fqn = fqn;
+        draft.base.tenant_id = owner;
+        let saved = saving::save(&self.0, stores, draft, old.as_ref()).await?;
+        self.0.publish_change(EntityChange::saved(owner, saved.base.id));
+        Ok(saved)
+    }
+
+    async fn free_fqn(&self, owner: TenantId, name: &str) -> ServiceResult<String> {
+        let stores = &self.0.stores.widget_types;
+        for candidate in candidates(name) {
+            if stores.by_fqn(owner, &candidate).await?.is_none() {
+                return Ok(candidate);
+            }
+        }
+        Err(ServiceError::invalid(format!(
+            "There are too many widget types called '{name}': please give it an fqn"
+        )))
+    }
+
+    /// Deletes a type. Dashboards that name it stay as they are.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn delete_type(&self, found: &WidgetTypeInfo) -> ServiceResult<()> {
+        let (owner, id) = (found.base.tenant_id, found.base.id);
+        self.0.stores.widget_types.delete(owner, id).await?;
+        self.0.publish_change(EntityChange::deleted(owner, id));
+        Ok(())
+    }
+
+    /// Creates the bundle, or updates it where it has an id. Its types stay as they are.
+    ///
+    /// # Errors
+    /// A rule is broken, or the alias is taken.
+    pub async fn save_bundle(
+        &self,
+        owner: TenantId,
+        mut draft: EntityDraft<WidgetsBundle>,
+    ) -> ServiceResult<WidgetsBundle> {
+        let stores = &*self.0.stores.widgets_bundles;
+        validate::required("Widgets bundle title", &draft.title)?;
+        validate::lengths(&[("title", Some(&draft.title)), ("alias", draft.alias.as_deref())])?;
+        let given = draft.alias.take().filter(|alias| !alias.trim().is_empty());
+        let old = saving::stored(stores, owner, &draft).await?;
+        draft.alias = match (&old, given) {
+            (Some(old), Some(alias)) if old.alias.as_ref() != Some(&alias) => {
+                return Err(ServiceError::invalid(
+                    "Update of widgets bundle alias is prohibited!",
+                ));
+            }
+            (Some(old), _) => old.alias.clone(),
+            (None, Some(alias)) if stores.by_alias(owner, &alias).await?.is_some() => {
+                return Err(ServiceError::invalid(
+                    "Widget bundle with such alias already exists!",
+                ));
+            }
+            (None, Some(alias)) => Some(alias),
+            (None, None) => Some(self.free_alias(owner, &draft.title).await?),
+        };
+        draft.tenant_id = owner;
+        draft.name = draft.title.clone();
+        let saved = saving::save(&self.0, stores, draft, old.as_ref()).await?;
+        self.0.publish_change(EntityChange::saved(owner, saved.id));
+        Ok(saved)
+    }
+
+    async fn free_alias(&self, owner: TenantId, title: &str) -> ServiceResult<String> {
+        let stores = &self.0.stores.widgets_bundles;
+        for candidate in candidates(title) {
+            if stores.by_alias(owner, &candidate).await?.is_none() {
+                return Ok(candidate);
+            }
+        }
+        Err(ServiceError::invalid(format!(
+            "There are too many widget bundles called '{title}': please give it an alias"
+        )))
+    }
+
+    /// Deletes a bundle; its types stay.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn delete_bundle(&self, bundle: &WidgetsBundle) -> ServiceResult<()> {
+        let (owner, id) = (bundle.tenant_id, bundle.id);
+        self.0.stores.widgets_bundles.delete(owner, id).await?;
+        self.0.publish_change(EntityChange::deleted(owner, id));
+        Ok(())
+    }
+
+    /// Replaces the types of a bundle by these, in this order.
+    ///
+    /// # Errors
+    /// There are too many, or one of them belongs neither to the bundle's owner nor to the system.
+    pub async fn set_types(&self, bundle: &WidgetsBundle, types: &[WidgetTypeId]) -> ServiceResult<()> {
+        if types.len() > MAX_TYPES {
+            return Err(ServiceError::invalid(format!(
+                "A widgets bundle can have {MAX_TYPES} widget types, not {}",
+                types.len()
+            )));
+        }
+        let wanted: BTreeSet<WidgetTypeId> = types.iter().copied().collect();
+        if wanted.len() != types.len() {
+            return Err(ServiceError::invalid("A widget type is named twice!"));
+        }
+        let found = self
+            .0
+            .stores
+            .widget_types
+            .visible(bundle.tenant_id, types)
+            .await?;
+        let found: BTreeSet<WidgetTypeId> = found.into_iter().collect();
+        if let Some(absent) = wanted.difference(&found).next() {
+            return Err(ServiceError::invalid(format!(
+                "Widget type with id [{absent}] is not found"
+            )));
+        }
+        self.0.stores.widgets_bundles.set_types(bundle.id, types).await?;
+        self.0
+            .publish_change(EntityChange::saved(bundle.tenant_id, bundle.id));
+        Ok(())
+    }
+
+    /// The same by fully qualified names: those of the bundle's owner first, then the system's. A prefix `system.` or
+    /// `tenant.` says which of both.
+    ///
+    /// # Errors
+    /// There are too many, or one of them is not there.
+    pub async fn set_types_by_fqn(&self, bundle: &WidgetsBundle, fqns: &[String]) -> ServiceResult<()> {
+        if fqns.len() > MAX_TYPES {
+            return Err(ServiceError::invalid(format!(
+                "A widgets bundle can have {MAX_TYPES} widget types, not {}",
+                fqns.len()
+            )));
+        }
+        let mut types = Vec::with_capacity(fqns.len());
+        for fqn in fqns {
+            let found = self.find_by_fqn(bundle.tenant_id, fqn).await?;
+            let found =
+                found.ok_or_else(|| ServiceError::invalid(format!("Widget type '{fqn}' is not found")))?;
+            types.push(found.base.id);
+        }
+        self.set_types(bundle, &types).await
+    }
+
+    async fn find_by_fqn(&self, owner: TenantId, fqn: &str) -> ServiceResult<Option<WidgetTypeDetails>> {
+        let stores = &self.0.stores.widget_types;
+        if let Some(found) = stores.by_fqn(owner, fqn).await? {
+            return Ok(Some(found));
+        }
+        if let Some(found) = stores.by_fqn(TenantId::NULL, fqn).await? {
+            return Ok(Some(found));
+        }
+        Ok(match fqn.split_once('.') {
+            Some(("system", name)) => stores.by_fqn(TenantId::NULL, name).await?,
+            Some(("tenant", name)) => stores.by_fqn(owner, name).await?,
+            _ => None,
+        })
+    }
+}
+
+fn check_type(draft: &EntityDraft<WidgetTypeDetails>) -> ServiceResult<()> {
+    let base = &draft.base;
+    validate::required("Widgets type name", &base.name)?;
+    validate::lengths(&[("name", Some(&base.name)), ("fqn", base.fqn.as_deref())])?;
+    match &draft.descriptor {
+        Value::Object(fields) if !fields.is_empty() => Ok(()),
+        Value::Null | Value::Object(_) => {
+            Err(ServiceError::invalid("Widgets type descriptor can't be empty!"))
+        }
+        _ => Err(ServiceError::invalid("descriptor must be a JSON object!")),
+    }
+}
+
+/// Identifiers that are made from a name: in lower case, what is no part of a word as `_`; then with a number.
+fn candidates(name: &str) -> impl Iterator<Item = String> {
+    let mut plain = String::with_capacity(name.len());
+    for letter in name.to_lowercase().chars() {
+        match letter.is_alphanumeric() || letter == '_' {
+            true => plain.push(letter),
+            false if plain.ends_with('_') => {}
+            false => plain.push('_'),
+        }
+    }
+    let plain: String = plain.chars().take(240).collect();
+    let numbered = plain.clone();
+    std::iter::once(plain).chain((2..=MAX_NUMBER).map(move |number| format!("{numbered}_{number}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identifier_is_made_from_the_name_and_numbered_where_it_is_taken() {
+        let made: Vec<String> = candidates("Air -- quality (µg)").take(3).collect();
+        assert_eq!(
+            made,
+            ["air_quality_µg_", "air_quality_µg__2", "air_quality_µg__3"]
+        );
+    }
+}
