@@ -27,6 +27,7 @@ mod sign_ins;
 mod tenant_isolation;
 mod tenant_transfer;
 mod users;
+mod widgets;
 
 pub use alarm_lifetime::{
     alarms_stay_within_their_tenant, comments_stand_under_their_alarm, deleted_alarms_are_gone,
@@ -114,6 +115,7 @@ pub use users::{
     users_are_found_by_email_regardless_of_case, users_are_listed_by_what_they_are,
     users_log_in_by_credentials,
 };
+pub use widgets::the_widget_library_is_shared_or_of_a_tenant;
 
 /// Makes a `#[tokio::test]` of every promise of the entity stores. `$open` is an async function that returns a fixture
 /// with the field `stores` and the async method `close(self)`; further arguments are attributes of the tests.
@@ -191,6 +193,7 @@ macro_rules! entity_contract {
             rule_chains_are_listed_and_one_of_a_type_is_the_root
             rule_chains_stay_within_their_tenant
             queues_are_shared_or_of_a_tenant
+            the_widget_library_is_shared_or_of_a_tenant
             events_are_found_by_what_they_hold
             events_go_where_they_are_not_wanted_any_more
             searches_along_relations_end_at_their_bound
