@@ -9,7 +9,14 @@ SYSTEM = "13814000-1dd2-11b2-8080-808080808080"
 
 
 def widget_type(name: str, kind: str = "latest", **fields) -> dict:
-    descriptor = {"type": kind, "sizeX": 4, "sizeY": 3, "resources": [], "templateHtml": "<b></b>", "defaultConfig": "{}"}
+    descriptor = {
+        "type": kind,
+        "sizeX": 4,
+        "sizeY": 3,
+        "resources": [],
+        "templateHtml": "<b></b>",
+        "defaultConfig": "{}",
+    }
     return {"name": name, "descriptor": descriptor, "image": None, "description": None, "tags": None} | fields
 
 

@@ -1,6 +1,7 @@
 //! The controllers, one file per area: each parses its request, checks the caller's access to the entity, and calls the
 //! services.
 
+mod absent_features;
 mod admin;
 mod admin_mail;
 mod admin_security;
@@ -27,6 +28,7 @@ mod dashboard_assignment;
 mod dashboard_home;
 mod dashboard_list;
 mod device;
+mod device_connectivity;
 mod device_profile;
 mod device_session;
 mod entity_query;
@@ -117,6 +119,8 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(system::routes())
         .merge(rule_usage::routes())
         .merge(usage::routes())
+        .merge(absent_features::routes())
+        .merge(device_connectivity::routes())
         .merge(widget_type::routes())
         .merge(widgets_bundle::routes())
 }

@@ -40,7 +40,7 @@ pub(super) fn routes() -> ApiRoutes {
 }
 
 /// Returns the default settings of a key.
-fn default(api: &ApiState, key: &str) -> Option<Value> {
+pub(super) fn default(api: &ApiState, key: &str) -> Option<Value> {
     let host = |enabled: bool, port: &str| json!({ "enabled": enabled, "host": "", "port": port });
     Some(match key {
         "general" => {

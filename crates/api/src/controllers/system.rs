@@ -2,20 +2,28 @@
 
 use axum::Json;
 use axum::extract::State;
+use fieldline_core::ports::DashboardFilter;
 use fieldline_core::queue_stats::SERVICE_ID;
+use fieldline_entities::access::Principal;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::entity::{Authority, TenantProfile, UserSettingsType};
+use fieldline_model::page::PageLink;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa_axum::routes;
+use uuid::Uuid;
 
 use super::dashboard::MAX_DATAPOINTS;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, STC};
 use crate::error::ApiResult;
-use crate::state::SharedApi;
+use crate::state::{ApiState, SharedApi};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Minutes that debugging lasts where the tenant profile does not say.
+const DEBUG_MINUTES: u64 = 15;
+/// Most dashboards that are named to somebody who sees nothing else.
+const MAX_ALLOWED_DASHBOARDS: u32 = 100;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -30,6 +38,9 @@ struct SystemVersion {
     version: &'static str,
     artifact: &'static str,
     name: &'static str,
+    /// `CE`: clients show what the community edition has.
+    #[serde(rename = "type")]
+    edition: &'static str,
 }
 
 /// Returns name and version of the program.
@@ -40,6 +51,7 @@ async fn info() -> Json<SystemVersion> {
         version: VERSION,
         artifact: "fieldline",
         name: "Fieldline",
+        edition: "CE",
     })
 }
 
@@ -64,6 +76,11 @@ struct SystemParams {
     min_allowed_scheduled_update_interval_in_sec_for_c_f: u64,
     min_allowed_deduplication_interval_in_sec_for_c_f: u64,
     min_allowed_aggregation_interval_in_sec_for_c_f: u64,
+    intermediate_aggregation_interval_in_sec_for_c_f: u64,
+    /// Dashboards that a client which shows nothing else may open; others are not restricted.
+    allowed_dashboard_ids: Vec<Uuid>,
+    nulls_order_strategy: &'static str,
+    edqs_enabled: bool,
 }
 
 /// Returns the features and limits that the caller's client needs at its start.
@@ -91,7 +108,10 @@ async fn params(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<SystemParams
         user_settings,
         max_datapoints_limit: MAX_DATAPOINTS,
         max_resource_size: limit("maxResourceSize"),
-        max_debug_mode_duration_minutes: limit("maxDebugModeDurationMinutes"),
+        max_debug_mode_duration_minutes: match limit("maxDebugModeDurationMinutes") {
+            0 => DEBUG_MINUTES,
+            minutes => minutes,
+        },
         max_arguments_per_c_f: fields.max_arguments,
         max_data_points_per_rolling_arg: fields.max_rolling_points,
         max_relation_level_per_cf_argument: fields.max_relation_levels,
@@ -99,7 +119,36 @@ async fn params(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<SystemParams
         min_allowed_scheduled_update_interval_in_sec_for_c_f: fields.min_scheduled_update_interval_sec,
         min_allowed_deduplication_interval_in_sec_for_c_f: fields.min_deduplication_interval_sec,
         min_allowed_aggregation_interval_in_sec_for_c_f: fields.min_aggregation_interval_sec,
+        intermediate_aggregation_interval_in_sec_for_c_f: fields.intermediate_aggregation_interval_sec,
+        allowed_dashboard_ids: allowed_dashboards(&api, &caller).await?,
+        nulls_order_strategy: "default",
+        edqs_enabled: false,
     }))
+}
+
+/// The dashboards of somebody whose client shows one dashboard alone, without a menu; none for all others.
+async fn allowed_dashboards(api: &ApiState, caller: &Principal) -> ApiResult<Vec<Uuid>> {
+    if caller.authority == Authority::SysAdmin {
+        return Ok(Vec::new());
+    }
+    let user = api.entities.users.get(caller.tenant, caller.user).await?;
+    let info = user.and_then(|user| user.additional_info).unwrap_or_default();
+    let is_alone = info.get("defaultDashboardFullscreen").and_then(Value::as_bool) == Some(true);
+    let has_default = info.get("defaultDashboardId").is_some_and(Value::is_string);
+    if !is_alone || !has_default {
+        return Ok(Vec::new());
+    }
+    let filter = DashboardFilter {
+        customer: (caller.authority == Authority::CustomerUser).then_some(caller.customer),
+        mobile: false,
+    };
+    let link = PageLink::first(MAX_ALLOWED_DASHBOARDS);
+    let page = api
+        .entities
+        .dashboards
+        .list(caller.tenant, &filter, &link)
+        .await?;
+    Ok(page.data.into_iter().map(|info| info.id.0).collect())
 }
 
 /// Result of an update check.
