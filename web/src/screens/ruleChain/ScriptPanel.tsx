@@ -28,7 +28,7 @@ function wordsOf(msg: string, metadata: string): Completion[] {
       return [];
     }
   };
-  return [...["msg", "metadata", "msgType"].map((label) => ({ label, type: "variable" })), { label: "return", type: "keyword" }, ...keys(msg, "msg"), ...keys(metadata, "metadata")];
+  return [...["msg", "metadata", "msgType", "return"].map((label) => ({ label, type: "variable" })), ...keys(msg, "msg"), ...keys(metadata, "metadata")];
 }
 
 export default function ScriptPanel({ node, field, language, onChange, onClose }: Props): ReactElement {
