@@ -29,7 +29,7 @@ async function save(page: Page): Promise<void> {
 
 async function pickLabel(page: Page, label: string): Promise<void> {
   const dialog = page.getByRole("dialog");
-  await dialog.getByRole("textbox", { name: "Labels" }).fill(label);
+  await dialog.getByRole("combobox", { name: "Labels" }).fill(label);
   await page.getByRole("option", { name: label, exact: true }).click();
   await dialog.getByRole("button", { name: "Connect" }).click();
   await expect(dialog).toHaveCount(0);
@@ -49,7 +49,7 @@ test("a chain that raises an alarm is built from nothing, by mouse and keyboard"
   await expect(box(page, "script")).toBeVisible();
   const panel = page.getByRole("complementary", { name: "Details" });
   await panel.getByLabel("Name", { exact: true }).fill("Is it hot?");
-  await panel.getByRole("textbox", { name: "Debug: keep messages" }).click();
+  await panel.getByRole("combobox", { name: "Debug: keep messages" }).click();
   await page.getByRole("option", { name: "all for 5 minutes" }).click();
   const code = panel.locator(".cm-content");
   await code.fill("return msg.temperature > 50;");
