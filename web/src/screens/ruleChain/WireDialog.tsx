@@ -1,6 +1,6 @@
 // The labels of the wires between two nodes: those that the node uses, and own ones where it takes them.
 
-import { Button, Group, Modal, MultiSelect, TagsInput } from "@mantine/core";
+import { Button, Checkbox, Group, Modal, SimpleGrid, TagsInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
@@ -27,7 +27,6 @@ export function WireDialog({ from, to, onClose }: { from: string; to: string; on
   const used = chain.wires.filter((wire) => wire.from === from && wire.to === to).map(({ label }) => label);
   const [chosen, setChosen] = useState(used);
   const name = (key: string): string => chain.nodes.find((node) => node.key === key)?.stored.name ?? "";
-  const common = { label: t("Labels"), "data-autofocus": true, value: chosen, onChange: setChosen, comboboxProps: { withinPortal: true } };
   return (
     <Modal opened onClose={onClose} title={`${name(from)} → ${name(to)}`} closeButtonProps={{ "aria-label": t("Close") }}>
       <form
@@ -37,11 +36,14 @@ export function WireDialog({ from, to, onClose }: { from: string; to: string; on
           onClose();
         }}
       >
-        {custom ? (
-          <TagsInput {...common} data={labels} splitChars={[","]} />
-        ) : (
-          <MultiSelect {...common} data={[...new Set([...labels, ...used])]} searchable hidePickedOptions />
-        )}
+        <Checkbox.Group label={t("Labels")} value={chosen} onChange={setChosen}>
+          <SimpleGrid cols={2} spacing={4} my={6} mah="50vh" style={{ overflow: "auto" }}>
+            {[...new Set([...labels, ...used])].map((label) => (
+              <Checkbox key={label} size="xs" value={label} label={label} />
+            ))}
+          </SimpleGrid>
+        </Checkbox.Group>
+        {custom && <TagsInput label={t("Own labels")} splitChars={[","]} value={chosen.filter((label) => !labels.includes(label))} onChange={(own) => setChosen([...chosen.filter((label) => labels.includes(label)), ...own])} />}
         <Group mt="md">
           <Button type="submit" disabled={chosen.length === 0 && used.length === 0}>
             {t(chosen.length === 0 && used.length > 0 ? "Remove the wire" : "Connect")}
