@@ -94,7 +94,7 @@ function Tools({ find }: { find: React.RefObject<HTMLInputElement | null> }): Re
         onChange={(key) => {
           if (key !== null) {
             editor.select(new Set([key]));
-            void flow.fitView({ nodes: [{ id: key }], maxZoom: 1.2, duration: 200 });
+            void flow.fitView({ nodes: [{ id: key }], maxZoom: 1.2 });
           }
         }}
       />
@@ -118,7 +118,7 @@ function Tools({ find }: { find: React.RefObject<HTMLInputElement | null> }): Re
           <Menu.Item onClick={() => remark("frame")}>{t("Add a frame")}</Menu.Item>
           <Menu.Item onClick={() => remark("note")}>{t("Add a note")}</Menu.Item>
           <Menu.Item onClick={() => void arrange(chain).then((places) => edit((now) => move(now, places)))}>{t("Arrange all nodes")}</Menu.Item>
-          <Menu.Item rightSection="Ctrl+1" onClick={() => void flow.fitView({ duration: 200 })}>{t("Show all")}</Menu.Item>
+          <Menu.Item rightSection="Ctrl+1" onClick={() => void flow.fitView()}>{t("Show all")}</Menu.Item>
           <Menu.Divider />
           <Menu.Item disabled={selected.size !== 1} onClick={() => light("upstream")}>{t("Light up what comes before")}</Menu.Item>
           <Menu.Item disabled={selected.size !== 1} onClick={() => light("downstream")}>{t("Light up what comes after")}</Menu.Item>
@@ -206,7 +206,7 @@ function Workbench({ loaded, reload }: { loaded: Loaded; reload: () => Promise<v
   useShortcuts(editor, {
     save: () => editor.dirty && void editor.save(),
     find: () => find.current?.focus(),
-    fit: () => void flow.fitView({ duration: 200 }),
+    fit: () => void flow.fitView(),
     palette: () => palette.current?.querySelector("input")?.focus(),
   });
   /** A new node follows the selected one, else it comes to the middle of what is seen. */
