@@ -18,6 +18,8 @@ const Alarms = lazy(() => import("@/screens/alarms/Alarms"));
 const AuditLog = lazy(() => import("@/screens/auditLog/AuditLog"));
 const Account = lazy(() => import("@/screens/account/Account"));
 const Dashboard = lazy(() => import("@/screens/dashboard/Dashboard"));
+const RuleChain = lazy(() => import("@/screens/ruleChain/RuleChain"));
+const RuleChains = lazy(() => import("@/screens/ruleChain/RuleChains"));
 const EntityList = lazy(() => import("@/entities/EntityList"));
 const EntityPage = lazy(() => import("@/entities/EntityPage"));
 
@@ -56,6 +58,8 @@ function Screens(): ReactElement {
           <Route path="/security-settings/auditLogs" component={AuditLog} />
           <Route path="/account/security" component={Account} />
           <Route path="/dashboards/:id">{({ id }) => <Dashboard id={id} />}</Route>
+          <Route path="/ruleChains" component={RuleChains} />
+          <Route path="/ruleChains/:id">{({ id }) => <RuleChain key={id} id={id} />}</Route>
           {KINDS.map((kind) => (
             <Route key={kind.path} path={kind.path}>
               <EntityList kind={kind} />

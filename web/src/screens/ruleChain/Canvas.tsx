@@ -1,0 +1,163 @@
+// The canvas: what React Flow shows of a chain, and what people do there.
+
+import "@xyflow/react/dist/style.css";
+import { useMantineColorScheme } from "@mantine/core";
+import { applyNodeChanges, Background, Controls, MarkerType, MiniMap, ReactFlow, useReactFlow, type Edge, type Node, type NodeChange } from "@xyflow/react";
+import { useEffect, useMemo, useState, type DragEvent, type ReactElement } from "react";
+import { t } from "@/i18n";
+import { nodeOf } from "@/ruleChain/components";
+import { addNode, move, setFirst } from "@/ruleChain/edits";
+import { NODE } from "@/ruleChain/layout";
+import { placeOf, type ChainDocument } from "@/ruleChain/model";
+import { EntryBox, RemarkNodeBox, RuleNodeBox, type RemarkBox, type RuleBox } from "./boxes";
+import { useEditor } from "./editor";
+import classes from "./ruleChain.module.css";
+
+const ENTRY = "entry";
+const TYPES = { rule: RuleNodeBox, entry: EntryBox, remark: RemarkNodeBox };
+/** What a dragged type of node is called in the browser. */
+export const DRAGGED = "application/x-fieldline-node";
+
+type Box = RuleBox | RemarkBox | Node<Record<string, never>, "entry">;
+
+function boxesOf(chain: ChainDocument, selected: ReadonlySet<string>, before: Box[]): Box[] {
+  const measured = new Map(before.map((box) => [box.id, box.measured]));
+  const common = (id: string) => ({ id, selected: selected.has(id), ...(measured.get(id) === undefined ? {} : { measured: measured.get(id) ?? {} }) });
+  const first = chain.nodes.find(({ key }) => key === chain.first);
+  const at = first === undefined ? { x: 40, y: 150 } : placeOf(first);
+  return [
+    ...chain.remarks.map((remark): RemarkBox => ({
+      ...common(remark.key),
+      type: "remark",
+      position: { x: remark.x, y: remark.y },
+      data: { remark },
+      zIndex: remark.kind === "frame" ? -1 : 0,
+      style: { width: remark.width, height: remark.height },
+      ariaLabel: remark.text,
+    })),
+    { ...common(ENTRY), type: "entry", position: { x: Math.min(at.x - 180, 40), y: at.y + 6 }, data: {}, draggable: false, selectable: false, focusable: false, deletable: false },
+    ...chain.nodes.map((node): RuleBox => ({ ...common(node.key), type: "rule", position: placeOf(node), data: { node }, ariaLabel: node.stored.name })),
+  ];
+}
+
+function wiresOf(chain: ChainDocument, counts: ReadonlyMap<string, number>, chosen: { from: string; to: string } | undefined): Edge[] {
+  const labels = new Map<string, string[]>();
+  for (const { from, to, label } of chain.wires) {
+    const id = `${from}>${to}`;
+    const count = counts.get(`${from}>${label.toLowerCase()}`);
+    labels.set(id, [...(labels.get(id) ?? []), count === undefined ? label : `${label} (${count})`]);
+  }
+  const edges = [...labels].map(([id, names]): Edge => {
+    const [source = "", target = ""] = id.split(">");
+    return {
+      id,
+      source,
+      target,
+      label: names.join(" / "),
+      selected: chosen?.from === source && chosen.to === target,
+      ariaLabel: names.join(" / "),
+      markerEnd: { type: MarkerType.ArrowClosed },
+      labelStyle: { fill: "var(--mantine-color-text)" },
+      labelBgStyle: { fill: "var(--mantine-color-body)" },
+      ...(names.every((name) => name.toLowerCase() === "failure") ? { style: { stroke: "#c9543e" } } : {}),
+    };
+  });
+  return chain.first === undefined ? edges : [{ id: ENTRY, source: ENTRY, target: chain.first, selectable: false, focusable: false, markerEnd: { type: MarkerType.ArrowClosed } }, ...edges];
+}
+
+interface CanvasProps {
+  onWire: (from: string, to: string) => void;
+  /** A wire was let go where nothing is. */
+  onLetGo: (from: string, x: number, y: number) => void;
+}
+
+export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
+  const { chain, edit, selected, select, classes: known, marks, wire, setWire } = useEditor();
+  const flow = useReactFlow();
+  const { colorScheme } = useMantineColorScheme();
+  const [boxes, setBoxes] = useState<Box[]>(() => boxesOf(chain, selected, []));
+  useEffect(() => setBoxes((before) => boxesOf(chain, selected, before)), [chain, selected]);
+  const edges = useMemo(() => wiresOf(chain, marks.wires, wire), [chain, marks.wires, wire]);
+
+  const changed = (changes: NodeChange<Box>[]): void => {
+    setBoxes((before) => applyNodeChanges(changes, before));
+    const ended = changes.flatMap((change) => (change.type === "position" && change.dragging === false && change.position !== undefined ? [[change.id, change.position] as const] : []));
+    if (ended.length > 0) {
+      edit((now) => {
+        const places = new Map(ended.filter(([id, { x, y }]) => {
+          const node = now.nodes.find(({ key }) => key === id);
+          const at = node === undefined ? now.remarks.find(({ key }) => key === id) : placeOf(node);
+          return at !== undefined && (Math.round(at.x) !== Math.round(x) || Math.round(at.y) !== Math.round(y));
+        }));
+        return places.size === 0 ? now : move(now, places);
+      });
+    }
+    const picks = changes.filter((change) => change.type === "select");
+    if (picks.length > 0) {
+      const next = new Set(selected);
+      picks.forEach((pick) => (pick.selected ? next.add(pick.id) : next.delete(pick.id)));
+      select(next);
+      if (next.size > 0) {
+        setWire(undefined);
+      }
+    }
+  };
+  const dropped = (event: DragEvent): void => {
+    const component = known.get(event.dataTransfer.getData(DRAGGED));
+    if (component !== undefined) {
+      event.preventDefault();
+      const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+      const node = nodeOf(component, at.x - NODE.width / 2, at.y - NODE.height / 2);
+      edit((now) => addNode(now, node));
+      select(new Set([node.key]));
+    }
+  };
+  const link = (from: string, to: string): void => {
+    if (from === ENTRY) {
+      edit((now) => setFirst(now, to));
+    } else if (from !== to) {
+      onWire(from, to);
+    }
+  };
+  return (
+    <div className={classes["canvas"]} onDragOver={(event) => event.preventDefault()} onDrop={dropped}>
+      <ReactFlow<Box>
+        nodes={boxes}
+        edges={edges}
+        nodeTypes={TYPES}
+        colorMode={colorScheme === "auto" ? "system" : colorScheme}
+        onNodesChange={changed}
+        onEdgesChange={(changes) =>
+          changes.forEach((change) => {
+            const [from = "", to = ""] = change.type === "select" ? change.id.split(">") : [];
+            if (change.type === "select" && to !== "") {
+              setWire(change.selected ? { from, to } : undefined);
+            }
+          })
+        }
+        onConnect={({ source, target }) => link(source, target)}
+        onConnectEnd={(event, { fromNode, fromHandle, toNode }) => {
+          if (toNode === null && fromNode !== null && fromHandle?.type === "source" && fromNode.id !== ENTRY) {
+            const { clientX, clientY } = "changedTouches" in event ? (event.changedTouches[0] ?? { clientX: 0, clientY: 0 }) : event;
+            const { x, y } = flow.screenToFlowPosition({ x: clientX, y: clientY });
+            onLetGo(fromNode.id, x, y);
+          }
+        }}
+        onEdgeDoubleClick={(_event, { source, target }) => link(source, target)}
+        deleteKeyCode={null}
+        selectionKeyCode="Shift"
+        multiSelectionKeyCode={["Control", "Meta", "Shift"]}
+        minZoom={0.1}
+        fitView
+        fitViewOptions={{ maxZoom: 1, padding: 0.15 }}
+        onlyRenderVisibleElements={chain.nodes.length > 200}
+        proOptions={{ hideAttribution: true }}
+        aria-label={t("Rule chain")}
+      >
+        <Background gap={20} />
+        <MiniMap pannable zoomable ariaLabel={t("Overview of the chain")} />
+        <Controls showInteractive={false} />
+      </ReactFlow>
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+// Asks before a link leads away from changes that are not saved.
+
+import { Button, Group, Modal, Text } from "@mantine/core";
+import { useEffect, useState, type ReactElement } from "react";
+import { useLocation } from "wouter";
+import { t } from "@/i18n";
+
+export function Leaving({ dirty }: { dirty: boolean }): ReactElement {
+  const [target, setTarget] = useState<string>();
+  const [, go] = useLocation();
+  useEffect(() => {
+    if (!dirty) {
+      return undefined;
+    }
+    const clicked = (event: MouseEvent): void => {
+      const link = event.target instanceof Element ? event.target.closest("a[href^='/']") : null;
+      if (link !== null && !event.ctrlKey && !event.metaKey && !event.shiftKey && link.getAttribute("target") !== "_blank") {
+        event.preventDefault();
+        event.stopPropagation();
+        setTarget(link.getAttribute("href") ?? "/");
+      }
+    };
+    const unloading = (event: BeforeUnloadEvent): void => event.preventDefault();
+    document.addEventListener("click", clicked, true);
+    window.addEventListener("beforeunload", unloading);
+    return () => {
+      document.removeEventListener("click", clicked, true);
+      window.removeEventListener("beforeunload", unloading);
+    };
+  }, [dirty]);
+  return (
+    <Modal opened={target !== undefined} onClose={() => setTarget(undefined)} title={t("Leave without saving?")} closeButtonProps={{ "aria-label": t("Close") }}>
+      <Text mb="md">{t("Your changes stay in this browser, and are back when you open the chain again.")}</Text>
+      <Group>
+        <Button onClick={() => target !== undefined && go(target)}>{t("Leave")}</Button>
+        <Button variant="default" onClick={() => setTarget(undefined)}>
+          {t("Stay")}
+        </Button>
+      </Group>
+    </Modal>
+  );
+}

@@ -1,0 +1,168 @@
+// What is set on the selected node: name, debug, queue, wires, and its configuration by the schema of its class.
+
+import { Button, Checkbox, Group, Select, Stack, Text, Textarea, TextInput, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useState, type ReactElement } from "react";
+import { api } from "@/api/client";
+import type { Entity, PageData } from "@/api/types";
+import { t } from "@/i18n";
+import { definitionOf, scriptField } from "@/ruleChain/components";
+import { changeNode, setFirst } from "@/ruleChain/edits";
+import { INPUT_NODE, isRecord, type ChainNode, type Json } from "@/ruleChain/model";
+import { TextLink, Waiting } from "@/ui/feedback";
+import { derive, type Schema } from "@/ui/schemaForm/schema";
+import { SchemaForm, type FieldProps } from "@/ui/schemaForm/SchemaForm";
+import { debugOf } from "./boxes";
+import { useEditor } from "./editor";
+
+const ScriptPanel = lazy(() => import("./ScriptPanel"));
+
+/** How long all messages can be kept from saving on; the tenant profile may allow less. */
+const MINUTES = [5, 15, 60];
+
+function Picker({ field, path, by }: { field: FieldProps; path: string; by: "id" | "name" }): ReactElement {
+  const found = useQuery({ queryKey: ["picker", path], queryFn: () => api.get<PageData<Entity>>(path, { pageSize: 100, page: 0, ...(path === "/api/queues" ? { serviceType: "TB_RULE_ENGINE" } : {}) }) });
+  const data = (found.data?.data ?? []).map((one) => ({ value: by === "id" ? one.id.id : (one.name ?? ""), label: one.name ?? one.id.id }));
+  const value = typeof field.value === "string" ? field.value : null;
+  const missing = value !== null && value !== "" && !data.some((one) => one.value === value) ? [{ value, label: value }] : [];
+  return <Select size="xs" label={field.label} searchable clearable data={[...data, ...missing]} value={value} onChange={field.onChange} />;
+}
+
+function Debug({ node, change }: { node: ChainNode; change: (patch: Json) => void }): ReactElement {
+  const settings = isRecord(node.stored["debugSettings"]) ? node.stored["debugSettings"] : {};
+  const mode = debugOf(settings);
+  const set = (minutes: number | undefined, failuresEnabled: boolean): void =>
+    change({ debugSettings: { failuresEnabled, allEnabled: false, allEnabledUntil: minutes === undefined ? 0 : Date.now() + minutes * 60_000 } });
+  return (
+    <Group gap="xs" align="end">
+      <Select
+        size="xs"
+        label={t("Debug: keep messages")}
+        allowDeselect={false}
+        value={mode === "all" ? "all" : mode}
+        data={[
+          { value: "off", label: t("none") },
+          { value: "failures", label: t("failures only") },
+          ...MINUTES.map((n) => ({ value: String(n), label: t("all for {n} minutes", { n }) })),
+          ...(mode === "all" ? [{ value: "all", label: t("all at present") }] : []),
+        ]}
+        onChange={(next) => next !== null && next !== "all" && set(Number(next) > 0 ? Number(next) : undefined, next !== "off")}
+      />
+      <Text size="xs" c="var(--soft-text)">
+        {t("From saving on.")}
+      </Text>
+    </Group>
+  );
+}
+
+function Wires({ node, onWire }: { node: ChainNode; onWire: (from: string, to: string) => void }): ReactElement {
+  const { chain, edit, select } = useEditor();
+  const name = (key: string): string => chain.nodes.find((one) => one.key === key)?.stored.name ?? "";
+  const targets = [...new Set(chain.wires.filter(({ from }) => from === node.key).map(({ to }) => to))];
+  return (
+    <Stack gap={4}>
+      <Text size="xs" fw={600}>
+        {t("Wires")}
+      </Text>
+      {targets.map((to) => (
+        <Group key={to} gap={4}>
+          <Button size="compact-xs" variant="default" onClick={() => onWire(node.key, to)}>
+            {chain.wires.filter((wire) => wire.from === node.key && wire.to === to).map(({ label }) => label).join(" / ")}
+          </Button>
+          <Button size="compact-xs" variant="subtle" onClick={() => select(new Set([to]))}>
+            → {name(to)}
+          </Button>
+        </Group>
+      ))}
+      <Select
+        size="xs"
+        aria-label={t("Connect to")}
+        placeholder={t("Connect to")}
+        searchable
+        value={null}
+        data={chain.nodes.filter(({ key }) => key !== node.key && !targets.includes(key)).map(({ key, stored }) => ({ value: key, label: stored.name }))}
+        onChange={(to) => to !== null && onWire(node.key, to)}
+      />
+      <Checkbox size="xs" label={t("Messages enter here")} checked={chain.first === node.key} onChange={(event) => { const on = event.currentTarget.checked; edit((now) => setFirst(now, on ? node.key : undefined)); }} />
+    </Stack>
+  );
+}
+
+export function NodePanel({ node, onWire }: { node: ChainNode; onWire: (from: string, to: string) => void }): ReactElement {
+  const { edit, classes, findings } = useEditor();
+  const [testing, setTesting] = useState(false);
+  const { stored } = node;
+  const component = classes.get(stored.type);
+  const definition = definitionOf(component);
+  const change = (patch: Json): void => edit((chain) => changeNode(chain, node.key, (now) => ({ ...now, ...patch })));
+  const schema: Schema = (definition?.configurationSchema as Schema | undefined) ?? derive(isRecord(definition?.defaultConfiguration) ? { ...definition.defaultConfiguration, ...(isRecord(stored.configuration) ? stored.configuration : {}) } : stored.configuration);
+  const script = scriptField(stored.configuration);
+  const custom = (field: FieldProps): ReactElement | undefined => {
+    const editor = field.schema["x-editor"];
+    const language = field.siblings["scriptLang"];
+    if (editor === "script" && (language === "JS" || language === "TBEL") && /(js|tbel)/i.test(field.name)) {
+      return /js/i.test(field.name) === (language === "JS") ? undefined : <></>;
+    }
+    if (editor === "ruleChainId") {
+      return (
+        <>
+          <Picker field={field} path="/api/ruleChains" by="id" />
+          {typeof field.value === "string" && field.value !== "" && <TextLink to={`/ruleChains/${field.value}`}>{t("Open this chain")}</TextLink>}
+        </>
+      );
+    }
+    return editor === "queue" || editor === "queueName" ? <Picker field={field} path="/api/queues" by="name" /> : undefined;
+  };
+  const description = stored.additionalInfo?.["description"];
+  return (
+    <Stack gap="sm">
+      <div>
+        <Title order={2} size="h5">
+          {component?.name ?? t("unknown type")}
+        </Title>
+        <Text size="xs" c="var(--soft-text)">
+          {definition?.description ?? stored.type}
+        </Text>
+      </div>
+      {findings.filter((one) => one.node === node.key).map(({ text }) => (
+        <Text key={text} size="xs" c="var(--mantine-color-error)">
+          {t(text)}
+        </Text>
+      ))}
+      <TextInput size="xs" label={t("Name")} value={stored.name} onChange={(event) => change({ name: event.currentTarget.value })} />
+      <Textarea
+        size="xs"
+        label={t("Description")}
+        autosize
+        minRows={1}
+        value={typeof description === "string" ? description : ""}
+        onChange={(event) => change({ additionalInfo: { ...stored.additionalInfo, description: event.currentTarget.value } })}
+      />
+      <Debug node={node} change={change} />
+      {component?.hasQueueName === true && (
+        <Picker
+          field={{ name: "queueName", label: t("Queue"), schema: {}, root: {}, value: stored["queueName"], onChange: (queueName) => change({ queueName }), siblings: {}, custom: undefined }}
+          path="/api/queues"
+          by="name"
+        />
+      )}
+      {component?.clusteringMode === "USER_PREFERENCE" && (
+        <Checkbox size="xs" label={t("Run on one server only")} checked={stored["singletonMode"] === true} onChange={(event) => change({ singletonMode: event.currentTarget.checked })} />
+      )}
+      {definition?.outEnabled !== false && stored.type !== "" && <Wires node={node} onWire={onWire} />}
+      {script !== undefined && (
+        <>
+          <Button size="xs" variant="light" onClick={() => setTesting(true)}>
+            {t("Test the script")}
+          </Button>
+          {testing && (
+            <Suspense fallback={<Waiting />}>
+              <ScriptPanel node={node} {...script} onClose={() => setTesting(false)} onChange={(text) => change({ configuration: { ...(isRecord(stored.configuration) ? stored.configuration : {}), [script.field]: text } })} />
+            </Suspense>
+          )}
+        </>
+      )}
+      <SchemaForm key={`${node.key} ${stored.type === INPUT_NODE}`} schema={schema} value={stored.configuration} custom={custom} onChange={(configuration) => change({ configuration })} />
+    </Stack>
+  );
+}

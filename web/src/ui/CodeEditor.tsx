@@ -1,0 +1,107 @@
+// A code editor for scripts and JSON, loaded only where one is shown.
+
+import { autocompletion, closeBrackets, completeFromList, completionKeymap, type Completion } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { javascript, javascriptLanguage } from "@codemirror/lang-javascript";
+import { json, jsonParseLinter } from "@codemirror/lang-json";
+import { bracketMatching, defaultHighlightStyle, HighlightStyle, indentOnInput, syntaxHighlighting, syntaxTree } from "@codemirror/language";
+import { linter, lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { searchKeymap } from "@codemirror/search";
+import { EditorState } from "@codemirror/state";
+import { drawSelection, EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { useEffect, useRef, type ReactElement } from "react";
+
+export interface CodeEditorProps {
+  label: string;
+  value: string;
+  language: "JS" | "TBEL" | "JSON";
+  /** Called for each change. */
+  onChange: (value: string) => void;
+  /** Words that completion offers besides those of the language. */
+  words?: Completion[];
+  /** A message of the server about the text: `line 3, column 5: …`. */
+  error?: string | undefined;
+  height?: string;
+}
+
+const DARK = HighlightStyle.define([
+  { tag: [tags.keyword, tags.bool, tags.null], color: "light-dark(#7a1fa2, #d6a6ff)" },
+  { tag: [tags.string, tags.regexp], color: "light-dark(#0b6b2e, #9be7a5)" },
+  { tag: tags.number, color: "light-dark(#8a4b00, #ffcf8a)" },
+  { tag: tags.comment, color: "light-dark(#5c6964, #9aa8a2)", fontStyle: "italic" },
+  { tag: [tags.propertyName, tags.definition(tags.variableName)], color: "light-dark(#0a4f8a, #8fc7ff)" },
+]);
+
+const LOOK = EditorView.theme({
+  "&": { backgroundColor: "var(--mantine-color-body)", color: "var(--mantine-color-text)", height: "100%" },
+  ".cm-gutters": { backgroundColor: "transparent", color: "var(--soft-text)", border: "none" },
+  ".cm-cursor": { borderLeftColor: "var(--mantine-color-text)" },
+  ".cm-tooltip": { backgroundColor: "var(--mantine-color-body)", color: "var(--mantine-color-text)" },
+});
+
+/** TBEL looks like JavaScript in all that the tree of a script tells apart here. */
+const syntaxErrors = linter((view) => {
+  const found: Diagnostic[] = [];
+  syntaxTree(view.state).iterate({
+    enter: ({ type, from, to }) => {
+      if (type.isError && found.length < 20) {
+        found.push({ from, to: Math.max(to, from + 1), severity: "error", message: "This is not understood here." });
+      }
+    },
+  });
+  return found.map((one) => ({ ...one, to: Math.min(one.to, view.state.doc.length), from: Math.min(one.from, view.state.doc.length) }));
+});
+
+function placeOfError(state: EditorState, error: string): Diagnostic {
+  const [, line, column] = /line (\d+)(?:, column (\d+))?/i.exec(error) ?? [];
+  const at = state.doc.line(Math.min(Math.max(1, Number(line ?? 1)), state.doc.lines));
+  return { from: Math.min(at.to, at.from + Math.max(0, Number(column ?? 1) - 1)), to: at.to, severity: "error", message: error };
+}
+
+export default function CodeEditor({ label, value, language, onChange, words = [], error, height = "220px" }: CodeEditorProps): ReactElement {
+  const host = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(undefined);
+  const change = useRef(onChange);
+  change.current = onChange;
+  const start = useRef({ value, words });
+  useEffect(() => {
+    const parent = host.current;
+    if (parent === null) {
+      return undefined;
+    }
+    const extensions = [
+      lineNumbers(),
+      history(),
+      drawSelection(),
+      indentOnInput(),
+      bracketMatching(),
+      closeBrackets(),
+      syntaxHighlighting(DARK),
+      syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
+      autocompletion(),
+      lintGutter(),
+      keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap, ...searchKeymap]),
+      EditorView.lineWrapping,
+      EditorView.contentAttributes.of({ "aria-label": label }),
+      EditorView.updateListener.of((update) => update.docChanged && change.current(update.state.doc.toString())),
+      LOOK,
+      ...(language === "JSON" ? [json(), linter(jsonParseLinter())] : [javascript(), javascriptLanguage.data.of({ autocomplete: completeFromList(start.current.words) }), syntaxErrors]),
+    ];
+    const made = new EditorView({ parent, state: EditorState.create({ doc: start.current.value, extensions }) });
+    view.current = made;
+    return () => made.destroy();
+  }, [label, language]);
+  useEffect(() => {
+    const made = view.current;
+    start.current = { value, words };
+    if (made !== undefined && made.state.doc.toString() !== value) {
+      made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: value } });
+    }
+  }, [value, words]);
+  useEffect(() => {
+    const made = view.current;
+    made?.dispatch(setDiagnostics(made.state, error === undefined ? [] : [placeOfError(made.state, error)]));
+  }, [error]);
+  return <div ref={host} style={{ height, border: "1px solid var(--mantine-color-default-border)", borderRadius: 6, overflow: "auto", fontSize: 13 }} />;
+}

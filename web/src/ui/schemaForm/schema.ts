@@ -1,0 +1,142 @@
+// The part of JSON Schema that forms are made of, and a schema for values that have none.
+
+export type Json = Record<string, unknown>;
+
+export interface Schema {
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  default?: unknown;
+  enum?: unknown[];
+  const?: unknown;
+  oneOf?: Schema[];
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  additionalProperties?: boolean | Schema;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  $ref?: string;
+  $defs?: Record<string, Schema>;
+  "x-editor"?: string;
+  "x-unit"?: string;
+  "x-language"?: string;
+}
+
+const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Follows references within the schema. */
+export function resolve(schema: Schema, root: Schema, depth = 0): Schema {
+  const { $ref, ...own } = schema;
+  if ($ref === undefined || depth > 20) {
+    return schema;
+  }
+  const target = $ref
+    .replace(/^#\/?/, "")
+    .split("/")
+    .filter((part) => part !== "")
+    .reduce<unknown>((at, part) => (isRecord(at) ? at[part.replace(/~1/g, "/").replace(/~0/g, "~")] : undefined), root);
+  return { ...(isRecord(target) ? resolve(target as Schema, root, depth + 1) : {}), ...own };
+}
+
+export function typeOf(schema: Schema): string | undefined {
+  return Array.isArray(schema.type) ? schema.type.find((one) => one !== "null") : (schema.type ?? (schema.properties === undefined ? undefined : "object"));
+}
+
+/** Returns the choices of a value that is one of some words: `enum`, or `oneOf` constants. */
+export function choicesOf(schema: Schema): { value: string; label: string }[] | undefined {
+  const list = schema.enum ?? (schema.oneOf?.every((one) => "const" in one && one.properties === undefined) === true ? schema.oneOf.map((one) => one.const) : undefined);
+  const titles = schema.oneOf ?? [];
+  return list?.filter((one) => one !== null).map((one, at) => ({ value: String(one), label: titles[at]?.title ?? String(one) }));
+}
+
+/** Returns the variants of an object with the field that tells them apart. */
+export function variantsOf(schema: Schema, root: Schema): { tag: string; variants: { name: string; schema: Schema }[] } | undefined {
+  const list = (schema.oneOf ?? schema.anyOf)?.map((one) => resolve(one, root)).filter((one) => typeOf(one) !== "null");
+  const constant = (one: Schema, name: string): unknown => one.properties?.[name]?.const ?? (one.properties?.[name]?.enum?.length === 1 ? one.properties[name].enum?.[0] : undefined);
+  const tag = Object.keys(list?.[0]?.properties ?? {}).find((name) => list?.every((one) => constant(one, name) !== undefined));
+  return list === undefined || tag === undefined ? undefined : { tag, variants: list.map((one) => ({ name: String(constant(one, tag)), schema: one })) };
+}
+
+/** Returns the value that a new item or variant begins with. */
+export function defaultOf(schema: Schema, root: Schema): unknown {
+  const known = resolve(schema, root);
+  if (known.default !== undefined) {
+    return structuredClone(known.default);
+  }
+  if (known.const !== undefined) {
+    return known.const;
+  }
+  const variants = variantsOf(known, root);
+  if (variants !== undefined) {
+    return defaultOf(variants.variants[0]?.schema ?? {}, root);
+  }
+  switch (typeOf(known)) {
+    case "object":
+      return Object.fromEntries(Object.entries(known.properties ?? {}).map(([name, one]) => [name, defaultOf(one, root)]));
+    case "array":
+      return [];
+    case "boolean":
+      return false;
+    case "string":
+      return known.enum?.[0] ?? "";
+    default:
+      return null;
+  }
+}
+
+const MAPS = ["dataMapping", "renameKeysMapping", "headers", "otherProperties", "messageAttributes", "clientProperties", "fieldsMapping"];
+const UNITS = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"];
+const ENUMS: Record<string, string[]> = {
+  scriptLang: ["TBEL", "JS"],
+  scope: ["SERVER_SCOPE", "SHARED_SCOPE", "CLIENT_SCOPE"],
+  direction: ["FROM", "TO"],
+  fetchTo: ["DATA", "METADATA"],
+  severity: ["CRITICAL", "MAJOR", "MINOR", "WARNING", "INDETERMINATE"],
+  requestMethod: ["GET", "POST", "PUT", "DELETE", "PATCH"],
+};
+
+function editorOf(name: string): string | undefined {
+  if (/^(jsScript|tbelScript|alarmDetailsBuild)/.test(name)) {
+    return "script";
+  }
+  if (/(password|secret|privateKey|botToken|sasKey)/i.test(name)) {
+    return "password";
+  }
+  if (/(Pattern|Template|Prompt)$/.test(name)) {
+    return "template";
+  }
+  return { ruleChainId: "ruleChainId", queueName: "queueName", relationType: "relationType", polygonsDefinition: "json", schema: "json" }[name];
+}
+
+/** Makes a schema of a value, for classes of which the server gives none. */
+export function derive(value: unknown, name = ""): Schema {
+  const editor = editorOf(name);
+  const hint = editor === undefined ? {} : { "x-editor": editor };
+  if (MAPS.includes(name)) {
+    return { type: "object", additionalProperties: { type: "string" } };
+  }
+  if (/TimeUnit$/.test(name)) {
+    return { type: "string", enum: UNITS };
+  }
+  if (Array.isArray(value)) {
+    return { type: "array", items: value.length === 0 ? { type: "string" } : derive(value[0]) };
+  }
+  if (isRecord(value)) {
+    return { type: "object", properties: Object.fromEntries(Object.entries(value).map(([key, one]) => [key, derive(one, key)])) };
+  }
+  const choices = ENUMS[name];
+  if (choices !== undefined && (value === null || choices.includes(String(value)))) {
+    return { type: "string", enum: choices };
+  }
+  return { type: typeof value === "number" ? "number" : typeof value === "boolean" ? "boolean" : "string", ...hint };
+}
+
+/** `alarmDetailsBuildJs` → `Alarm details build js`. */
+export function labelOf(name: string): string {
+  const words = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").replace(/_/g, " ").toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
