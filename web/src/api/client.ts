@@ -29,7 +29,7 @@ export async function errorOf(answer: Response): Promise<ApiError> {
 export function withQuery(path: string, query?: Query): string {
   const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== "");
   const text = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
-  return text === "" ? path : `${path}?${text}`;
+  return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;
 }
 
 /** Asks for a log-in that leads back to the present page. */
@@ -79,5 +79,6 @@ async function call<T>(method: string, path: string, query?: Query, body?: unkno
 export const api = {
   get: <T>(path: string, query?: Query): Promise<T> => call<T>("GET", path, query),
   post: <T>(path: string, body?: unknown, query?: Query): Promise<T> => call<T>("POST", path, query, body),
+  put: <T>(path: string, body?: unknown): Promise<T> => call<T>("PUT", path, undefined, body),
   delete: <T>(path: string, query?: Query): Promise<T> => call<T>("DELETE", path, query),
 };

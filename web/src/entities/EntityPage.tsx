@@ -11,7 +11,14 @@ import { useSession } from "@/app/session";
 import { t } from "@/i18n";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { FieldsForm, type FormValues } from "@/ui/FieldsForm";
-import { nameOf, type EntityKind, type EntityTab } from "./kinds";
+import { valueAt, withValue } from "@/ui/form/values";
+import { AddDrawer } from "./AddDrawer";
+import { EntityActions } from "./EntityActions";
+import { EntityTable } from "./EntityTable";
+import { EventsTab } from "./EventsTab";
+import { formOf } from "./forms";
+import { KINDS, nameOf, type EntityKind, type EntityTab, type RelatedList } from "./kinds";
+import { formValues, saveEntity } from "./saving";
 import { AlarmsTab, AuditTab, RelationsTab } from "./RecordTabs";
 import { CommandsTab, ConnectTab } from "./DeviceTabs";
 import { AttributesTab, TelemetryTab } from "./ValueTabs";
@@ -28,6 +35,9 @@ const LABELS: Record<EntityTab, string> = {
   commands: "Commands",
   connect: "Connect",
   audit: "Audit log",
+  events: "Events",
+  calculatedFields: "Calculated fields",
+  alarmRules: "Alarm rules",
 };
 
 /** Details can be changed in place. Somebody else's change in between is shown, and decided on, before one is lost. */
@@ -39,10 +49,11 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
   const refresh = async (): Promise<void> => {
     await cache.invalidateQueries({ queryKey: ["entity", entity.id.id] });
   };
+  const fields = formOf(kind, false);
+  const initial = formValues(kind, entity);
   const save = async (values: FormValues, version: unknown): Promise<void> => {
-    const { owner: _owner, ...stored } = entity;
     try {
-      await api.post(kind.one, { ...stored, ...values, version });
+      await saveEntity(kind, { ...values, version });
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) {
         setConflict(values);
@@ -53,7 +64,12 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
     notify.ok(t("Saved"));
     await refresh();
   };
-  const initial = Object.fromEntries(kind.fields.map(({ name }) => [name, entity[name]]));
+  /** Puts what was changed here onto what the other has saved meanwhile. */
+  const keepMine = async (mine: FormValues): Promise<void> => {
+    const newest = await api.get<Entity>(`${kind.one}/${entity.id.id}`);
+    const changed = fields.filter(({ name }) => JSON.stringify(valueAt(mine, name)) !== JSON.stringify(valueAt(initial, name)));
+    await save(changed.reduce((values, { name }) => withValue(values, name, valueAt(mine, name)), formValues(kind, newest)), newest["version"]);
+  };
   if (!mayWrite) {
     return (
       <dl>
@@ -70,7 +86,7 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
   }
   return (
     <>
-      <FieldsForm key={String(entity["version"])} fields={kind.fields} values={initial} action="Save" onSave={(values) => save(values, entity["version"])} />
+      <FieldsForm key={String(entity["version"])} fields={fields} values={initial} action="Save" onSave={(values) => save(values, entity["version"])} />
       <Modal opened={conflict !== undefined} onClose={() => setConflict(undefined)} title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
         <Text mb="md">{t("Keep your values, or take those of the other?")}</Text>
         <Group>
@@ -78,10 +94,7 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
             onClick={() => {
               const mine = conflict ?? {};
               setConflict(undefined);
-              void api
-                .get<Entity>(`${kind.one}/${entity.id.id}`)
-                .then((newest) => save(mine, newest["version"]))
-                .catch(notify.error);
+              void keepMine(mine).catch(notify.error);
             }}
           >
             {t("Keep mine")}
@@ -145,15 +158,50 @@ function TabBody({ tab, kind, entity }: { tab: EntityTab; kind: EntityKind; enti
       return <ConnectTab id={entity.id} />;
     case "audit":
       return <AuditTab id={entity.id} />;
+    case "events":
+      return <EventsTab entity={kind.type === "ALARM_RULE" ? { ...entity, id: { ...entity.id, entityType: "CALCULATED_FIELD" } } : entity} />;
+    case "calculatedFields":
+      return <RelatedTab entity={entity} related={fieldsOf("CALCULATED_FIELD", "/api/calculatedField")} />;
+    case "alarmRules":
+      return <RelatedTab entity={entity} related={fieldsOf("ALARM_RULE", "/api/alarm/rules")} />;
   }
+}
+
+/** The calculated fields or alarm rules of an entity, as a list of their own. */
+function fieldsOf(type: string, path: string): RelatedList {
+  return { type, label: "", list: `${path}/{entityType}/{id}`, preset: (id) => ({ entityId: id, "entityId.entityType": id.entityType }) };
+}
+
+function RelatedTab({ entity, related }: { entity: Entity; related: RelatedList }): ReactElement | null {
+  const { authority } = useSession();
+  const kind = KINDS.find((candidate) => candidate.type === related.type);
+  if (kind === undefined) {
+    return null;
+  }
+  const mayWrite = kind.writers.includes(authority);
+  const path = related.list.replace("{id}", entity.id.id).replace("{entityType}", entity.id.entityType);
+  return (
+    <>
+      {mayWrite && related.preset !== undefined && (
+        <Group mb="sm">
+          <AddDrawer kind={kind} preset={related.preset(entity.id)} />
+        </Group>
+      )}
+      <EntityTable kind={kind} path={path} mayWrite={mayWrite} {...(related.label === "" ? {} : { label: t(related.label) })} />
+    </>
+  );
 }
 
 export default function EntityPage({ kind, id }: { kind: EntityKind; id: string }): ReactElement {
   const { authority } = useSession();
   const [search, setSearch] = useSearchParams();
   const entity = useQuery({ queryKey: ["entity", id], queryFn: () => api.get<Entity>(`${kind.one}/${id}`) });
-  const tabs = kind.tabs.filter((tab) => tab !== "audit" || authority === "TENANT_ADMIN");
-  const tab = tabs.find((candidate) => candidate === search.get("tab")) ?? tabs[0] ?? "details";
+  const tabs = kind.tabs.filter((tab) => (tab !== "audit" && tab !== "calculatedFields" && tab !== "alarmRules" && tab !== "events") || authority === "TENANT_ADMIN");
+  const related = (kind.related ?? []).filter((one) => KINDS.some((other) => other.type === one.type && (other.writers.includes(authority) || authority in other.list)));
+  const wanted = search.get("tab");
+  const shownList = related.find((one) => one.type === wanted);
+  const tab = tabs.find((candidate) => candidate === wanted) ?? tabs[0] ?? "details";
+  const current = shownList?.type ?? tab;
   if (entity.isPending) {
     return <Waiting />;
   }
@@ -168,19 +216,27 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
           {nameOf(entity.data)}
         </Title>
         <Badge variant="light">{t(kind.singular)}</Badge>
-        <Group ml="auto">{kind.writers.includes(authority) && <DeleteButton kind={kind} entity={entity.data} />}</Group>
+        <Group ml="auto" gap="xs">
+          <EntityActions kind={kind} entity={entity.data} mayWrite={kind.writers.includes(authority)} />
+          {kind.writers.includes(authority) && <DeleteButton kind={kind} entity={entity.data} />}
+        </Group>
       </Group>
-      <Tabs value={tab} onChange={(next) => setSearch({ tab: next ?? "details" })} keepMounted={false}>
+      <Tabs value={current} onChange={(next) => setSearch({ tab: next ?? "details" })} keepMounted={false}>
         <Tabs.List mb="md">
           {tabs.map((name) => (
             <Tabs.Tab key={name} value={name}>
               {t(LABELS[name])}
             </Tabs.Tab>
           ))}
+          {related.map((one) => (
+            <Tabs.Tab key={one.type} value={one.type}>
+              {t(one.label)}
+            </Tabs.Tab>
+          ))}
         </Tabs.List>
-        <Tabs.Panel value={tab}>
+        <Tabs.Panel value={current}>
           <Suspense fallback={<Waiting />}>
-            <TabBody tab={tab} kind={kind} entity={entity.data} />
+            {shownList === undefined ? <TabBody tab={tab} kind={kind} entity={entity.data} /> : <RelatedTab key={shownList.type} entity={entity.data} related={shownList} />}
           </Suspense>
         </Tabs.Panel>
       </Tabs>

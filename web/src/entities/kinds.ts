@@ -1,11 +1,36 @@
 // What the screens of each kind of entities have. Lists, forms and pages are made from these declarations.
 
-import type { Authority, Entity } from "@/api/types";
+import type { Authority, Entity, EntityId } from "@/api/types";
 import { formatTime, t } from "@/i18n";
 import type { Column } from "@/ui/DataTable";
 import type { FormField } from "@/ui/FieldsForm";
 
-export type EntityTab = "details" | "telemetry" | "dashboard" | "attributes" | "alarms" | "relations" | "commands" | "connect" | "audit";
+export type EntityTab =
+  | "details" | "telemetry" | "dashboard" | "attributes" | "alarms" | "relations" | "commands" | "connect" | "audit"
+  | "events" | "calculatedFields" | "alarmRules";
+
+/** The id that stands for no entity. */
+export const NULL_ID = "13814000-1dd2-11b2-8080-808080808080";
+
+/** Entities that belong to another one, shown as a tab of its page. */
+export interface RelatedList {
+  type: string;
+  label: string;
+  /** Where they are listed; `{id}` is the entity's. */
+  list: string;
+  /** What a new one gets; without it none is added there. */
+  preset?: (id: EntityId) => Record<string, unknown>;
+}
+
+/** What a list can be narrowed by. */
+export interface ListFilter {
+  /** The parameter of the request. */
+  name: string;
+  label: string;
+  /** Where the choices are listed; or the choices. */
+  list?: string;
+  options?: readonly { value: string; label: string }[];
+}
 
 export interface EntityKind {
   type: string;
@@ -24,8 +49,16 @@ export interface EntityKind {
   writers: Authority[];
   tabs: EntityTab[];
   sortBy?: string;
-  /** Whether files of exported entities can be brought in as new ones. */
+  /** Whether files of exported entities can be brought in as new ones, and entities saved as such files. */
   importable?: boolean;
+  /** The name in paths that assign entities to customers. */
+  assign?: "device" | "asset" | "entityView" | "dashboard";
+  /** Whether one of them is the default, which can be chosen. */
+  hasDefault?: boolean;
+  related?: RelatedList[];
+  filters?: ListFilter[];
+  /** Whether many can be made from a CSV file. */
+  bulkImport?: boolean;
 }
 
 export function nameOf(entity: Entity): string {
@@ -50,7 +83,15 @@ const ADDRESS: FormField[] = ["email", "phone", "country", "state", "city", "add
 }));
 const TENANT: Authority[] = ["TENANT_ADMIN"];
 const SYSTEM: Authority[] = ["SYS_ADMIN"];
-const THING: EntityTab[] = ["details", "telemetry", "dashboard", "attributes", "alarms", "relations", "audit"];
+const THING: EntityTab[] = ["details", "telemetry", "dashboard", "attributes", "alarms", "relations", "events", "audit"];
+const FIELDS: EntityTab[] = ["calculatedFields", "alarmRules"];
+const CUSTOMER: Column<Entity> = { key: "customerTitle", label: "Customer", sortable: true, text: (row) => (row["customerIsPublic"] === true ? t("Public") : textOf(row["customerTitle"])) };
+const GATEWAY: Column<Entity> = { key: "gateway", label: "Gateway", text: (row) => (isGateway(row) ? t("Yes") : "") };
+
+function isGateway(row: Entity): boolean {
+  const info = row["additionalInfo"];
+  return typeof info === "object" && info !== null && "gateway" in info && info.gateway === true;
+}
 
 export const KINDS: EntityKind[] = [
   {
@@ -61,10 +102,16 @@ export const KINDS: EntityKind[] = [
     section: "Things",
     list: { TENANT_ADMIN: "/api/tenant/deviceInfos", CUSTOMER_USER: "/api/customer/{customerId}/deviceInfos" },
     one: "/api/device",
-    columns: [column("name", "Name"), column("deviceProfileName", "Profile"), column("label", "Label"), column("active", "Active"), column("customerTitle", "Customer"), CREATED],
+    columns: [column("name", "Name"), column("deviceProfileName", "Profile"), column("label", "Label"), column("active", "Active"), CUSTOMER, GATEWAY, CREATED],
     fields: [NAME, LABEL],
     writers: TENANT,
-    tabs: ["details", "connect", "telemetry", "dashboard", "attributes", "alarms", "commands", "relations", "audit"],
+    tabs: ["details", "connect", "telemetry", "dashboard", "attributes", "alarms", "commands", ...FIELDS, "relations", "events", "audit"],
+    assign: "device",
+    bulkImport: true,
+    filters: [
+      { name: "deviceProfileId", label: "Profile", list: "/api/deviceProfileInfos" },
+      { name: "active", label: "Active", options: [{ value: "true", label: "Yes" }, { value: "false", label: "No" }] },
+    ],
   },
   {
     type: "ASSET",
@@ -74,10 +121,13 @@ export const KINDS: EntityKind[] = [
     section: "Things",
     list: { TENANT_ADMIN: "/api/tenant/assetInfos", CUSTOMER_USER: "/api/customer/{customerId}/assetInfos" },
     one: "/api/asset",
-    columns: [column("name", "Name"), column("assetProfileName", "Profile"), column("label", "Label"), column("customerTitle", "Customer"), CREATED],
+    columns: [column("name", "Name"), column("assetProfileName", "Profile"), column("label", "Label"), CUSTOMER, CREATED],
     fields: [NAME, LABEL],
     writers: TENANT,
-    tabs: THING,
+    tabs: [...THING.slice(0, -1), ...FIELDS, "audit"],
+    assign: "asset",
+    bulkImport: true,
+    filters: [{ name: "assetProfileId", label: "Profile", list: "/api/assetProfileInfos" }],
   },
   {
     type: "ENTITY_VIEW",
@@ -87,10 +137,11 @@ export const KINDS: EntityKind[] = [
     section: "Things",
     list: { TENANT_ADMIN: "/api/tenant/entityViewInfos", CUSTOMER_USER: "/api/customer/{customerId}/entityViewInfos" },
     one: "/api/entityView",
-    columns: [column("name", "Name"), column("type", "Type"), column("customerTitle", "Customer"), CREATED],
+    columns: [column("name", "Name"), column("type", "Type"), CUSTOMER, CREATED],
     fields: [NAME],
-    writers: [],
+    writers: TENANT,
     tabs: THING,
+    assign: "entityView",
   },
   {
     type: "DEVICE_PROFILE",
@@ -101,8 +152,40 @@ export const KINDS: EntityKind[] = [
     list: { TENANT_ADMIN: "/api/deviceProfiles" },
     one: "/api/deviceProfile",
     columns: [column("name", "Name"), column("transportType", "Transport"), column("description", "Description"), column("default", "Default", false), CREATED],
-    fields: [NAME, { name: "description", label: "Description", type: "long" }],
-    writers: [],
+    fields: [NAME],
+    writers: TENANT,
+    tabs: ["details", ...FIELDS, "events", "audit"],
+    importable: true,
+    hasDefault: true,
+    related: [{ type: "DEVICE", label: "Devices", list: "/api/tenant/deviceInfos?deviceProfileId={id}" }],
+  },
+  {
+    type: "ASSET_PROFILE",
+    path: "/profiles/assetProfiles",
+    plural: "Asset profiles",
+    singular: "Asset profile",
+    section: "Things",
+    list: { TENANT_ADMIN: "/api/assetProfiles" },
+    one: "/api/assetProfile",
+    columns: [column("name", "Name"), column("description", "Description"), column("default", "Default", false), CREATED],
+    fields: [NAME],
+    writers: TENANT,
+    tabs: ["details", ...FIELDS, "events", "audit"],
+    importable: true,
+    hasDefault: true,
+    related: [{ type: "ASSET", label: "Assets", list: "/api/tenant/assetInfos?assetProfileId={id}" }],
+  },
+  {
+    type: "OTA_PACKAGE",
+    path: "/features/otaUpdates",
+    plural: "OTA updates",
+    singular: "OTA package",
+    section: "Things",
+    list: { TENANT_ADMIN: "/api/otaPackages" },
+    one: "/api/otaPackage",
+    columns: [column("title", "Title"), column("version", "Version"), column("type", "Type"), column("tag", "Tag"), column("checksum", "Checksum"), column("dataSize", "Size"), CREATED],
+    fields: [TITLE],
+    writers: TENANT,
     tabs: ["details", "audit"],
   },
   {
@@ -116,7 +199,13 @@ export const KINDS: EntityKind[] = [
     columns: [column("title", "Title"), column("email", "E-mail"), column("country", "Country"), column("city", "City"), CREATED],
     fields: [TITLE, ...ADDRESS],
     writers: TENANT,
-    tabs: ["details", "telemetry", "attributes", "alarms", "relations", "audit"],
+    tabs: ["details", "telemetry", "attributes", "alarms", "alarmRules", "relations", "events", "audit"],
+    related: [
+      { type: "USER", label: "Users", list: "/api/customer/{id}/users", preset: (id) => ({ authority: "CUSTOMER_USER", customerId: id }) },
+      { type: "DEVICE", label: "Devices", list: "/api/customer/{id}/deviceInfos", preset: (id) => ({ customerId: id }) },
+      { type: "ASSET", label: "Assets", list: "/api/customer/{id}/assetInfos", preset: (id) => ({ customerId: id }) },
+      { type: "DASHBOARD", label: "Dashboards", list: "/api/customer/{id}/dashboards" },
+    ],
   },
   {
     type: "USER",
@@ -128,8 +217,8 @@ export const KINDS: EntityKind[] = [
     one: "/api/user",
     columns: [column("email", "E-mail"), column("firstName", "First name"), column("lastName", "Last name"), column("authority", "Role", false), CREATED],
     fields: [{ name: "email", label: "E-mail", required: true }, { name: "firstName", label: "First name" }, { name: "lastName", label: "Last name" }, { name: "phone", label: "Phone" }],
-    writers: [],
-    tabs: ["details", "attributes", "audit"],
+    writers: ["SYS_ADMIN", "TENANT_ADMIN"],
+    tabs: ["details", "attributes", "events", "audit"],
     sortBy: "email",
   },
   {
@@ -146,6 +235,7 @@ export const KINDS: EntityKind[] = [
     tabs: ["details", "audit"],
     sortBy: "title",
     importable: true,
+    assign: "dashboard",
   },
   {
     type: "RULE_CHAIN",
@@ -158,7 +248,35 @@ export const KINDS: EntityKind[] = [
     columns: [column("name", "Name"), column("root", "Root", false), CREATED],
     fields: [NAME],
     writers: TENANT,
-    tabs: ["details", "audit"],
+    tabs: ["details", "events", "audit"],
+  },
+  {
+    type: "CALCULATED_FIELD",
+    path: "/calculatedFields",
+    plural: "Calculated fields",
+    singular: "Calculated field",
+    section: "Rules",
+    list: { TENANT_ADMIN: "/api/calculatedFields" },
+    one: "/api/calculatedField",
+    columns: [column("name", "Name"), column("type", "Type"), column("entityName", "Target", false), CREATED],
+    fields: [NAME],
+    writers: TENANT,
+    tabs: ["details", "events"],
+    importable: true,
+  },
+  {
+    type: "ALARM_RULE",
+    path: "/alarms/alarm-rules",
+    plural: "Alarm rules",
+    singular: "Alarm rule",
+    section: "Rules",
+    list: { TENANT_ADMIN: "/api/alarm/rules" },
+    one: "/api/alarm/rule",
+    columns: [column("name", "Alarm type"), column("entityName", "Target", false), CREATED],
+    fields: [NAME],
+    writers: TENANT,
+    tabs: ["details", "events"],
+    importable: true,
   },
   {
     type: "TENANT",
@@ -171,8 +289,9 @@ export const KINDS: EntityKind[] = [
     columns: [column("title", "Title"), column("tenantProfileName", "Profile"), column("email", "E-mail"), column("country", "Country"), column("city", "City"), CREATED],
     fields: [TITLE, ...ADDRESS],
     writers: SYSTEM,
-    tabs: ["details", "attributes"],
+    tabs: ["details", "attributes", "events"],
     sortBy: "title",
+    related: [{ type: "USER", label: "Administrators", list: "/api/tenant/{id}/users", preset: (id) => ({ authority: "TENANT_ADMIN", tenantId: id }) }],
   },
   {
     type: "TENANT_PROFILE",
@@ -183,9 +302,25 @@ export const KINDS: EntityKind[] = [
     list: { SYS_ADMIN: "/api/tenantProfiles" },
     one: "/api/tenantProfile",
     columns: [column("name", "Name"), column("description", "Description"), column("default", "Default", false), CREATED],
-    fields: [NAME, { name: "description", label: "Description", type: "long" }],
-    writers: [],
+    fields: [NAME],
+    writers: SYSTEM,
     tabs: ["details"],
+    importable: true,
+    hasDefault: true,
+  },
+  {
+    type: "QUEUE",
+    path: "/settings/queues",
+    plural: "Queues",
+    singular: "Queue",
+    section: "Settings",
+    list: { SYS_ADMIN: "/api/queues?serviceType=TB_RULE_ENGINE", TENANT_ADMIN: "/api/queues?serviceType=TB_RULE_ENGINE" },
+    one: "/api/queues",
+    columns: [column("name", "Name"), column("topic", "Topic"), column("partitions", "Partitions"), column("pollInterval", "Poll interval, ms"), CREATED],
+    fields: [NAME],
+    writers: SYSTEM,
+    tabs: ["details"],
+    sortBy: "name",
   },
 ];
 

@@ -1,19 +1,23 @@
-// A table over pages of the server: searched and sorted there, loaded while it is scrolled, and only the rows in view drawn.
+// A table over pages of the server: searched and sorted there. Only the pages in view are loaded and only the rows in view drawn,
+// so that any place of a long list is as near as the first.
 
 import { Checkbox, Group, Loader, Table, Text, TextInput, UnstyledButton } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQueries } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactElement, type ReactNode } from "react";
+import { useRef, useState, type KeyboardEvent, type ReactElement, type ReactNode } from "react";
 import { api, type Query } from "@/api/client";
 import type { PageData } from "@/api/types";
 import { t } from "@/i18n";
-import { EmptyState, Problem, Waiting } from "./feedback";
+import { EmptyState, notify, Problem, Waiting } from "./feedback";
 import { csvOf, download } from "./csv";
 import classes from "./DataTable.module.css";
 
 const PAGE = 100;
 const ROW_PX = 42;
+/** Rows of one request, and most rows, of a CSV file. */
+const CSV_PAGE = 1_000;
+const CSV_MOST = 100_000;
 const MARKS = { ascending: "▲", descending: "▼", none: "" };
 
 export interface Column<T> {
@@ -38,6 +42,62 @@ export interface TableProps<T> {
   /** Buttons for the selected rows; without them rows can't be selected. */
   bulk?: (rows: T[], done: () => void) => ReactNode;
   searchable?: boolean;
+  /** Inputs beside the search that narrow the list. */
+  filters?: ReactNode;
+  /** How often the rows in view are asked for anew, milliseconds. */
+  every?: number;
+  /** What further keys do on a row. */
+  onKey?: (key: string, row: T) => void;
+  /** Endpoints that want a POST with this body, instead of a GET. */
+  body?: unknown;
+}
+
+interface Pages<T> {
+  rowAt: (index: number) => T | undefined;
+  loaded: T[];
+  total: number;
+  state: { isPending: boolean; isFetching: boolean; error: unknown };
+  all: () => Promise<T[]>;
+}
+
+/** Loads the pages that the rows from `first` to `last` are on, and the first one, which tells how many rows there are. */
+function usePages<T>(props: TableProps<T>, query: Query, first: number, last: number): Pages<T> {
+  const numbers = new Set([0]);
+  for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) {
+    numbers.add(page);
+  }
+  const ask = (pageSize: number, page: number): Promise<PageData<T>> =>
+    props.body === undefined
+      ? api.get<PageData<T>>(props.path, { ...query, pageSize, page })
+      : api.post<PageData<T>>(props.path, props.body, { ...query, pageSize, page });
+  const pages = useQueries({
+    queries: [...numbers].map((page) => ({
+      queryKey: ["list", props.path, query, props.body, page],
+      queryFn: () => ask(PAGE, page),
+      placeholderData: keepPreviousData,
+      ...(props.every === undefined ? {} : { refetchInterval: props.every }),
+    })),
+  });
+  const byNumber = new Map([...numbers].map((page, n) => [page, pages[n]?.isPlaceholderData === true && page > 0 ? undefined : pages[n]?.data]));
+  const begin = pages[0];
+  const all = async (): Promise<T[]> => {
+    const rows: T[] = [];
+    for (let page = 0; rows.length < CSV_MOST; page++) {
+      const { data, hasNext } = await ask(CSV_PAGE, page);
+      rows.push(...data);
+      if (!hasNext) {
+        break;
+      }
+    }
+    return rows;
+  };
+  return {
+    rowAt: (index) => byNumber.get(Math.floor(index / PAGE))?.data[index % PAGE],
+    loaded: [...byNumber.values()].flatMap((page) => page?.data ?? []),
+    total: begin?.data?.totalElements ?? 0,
+    state: { isPending: begin?.isPending ?? true, isFetching: pages.some((page) => page.isFetching), error: pages.find((page) => page.isError)?.error },
+    all,
+  };
 }
 
 export function DataTable<T>(props: TableProps<T>): ReactElement {
@@ -45,33 +105,36 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
   const [search, setSearch] = useState("");
   const [wanted] = useDebouncedValue(search, 200);
   const [sort, setSort] = useState(props.sort);
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [selected, setSelected] = useState<ReadonlyMap<string, T>>(new Map());
+  const [range, setRange] = useState({ first: 0, last: 0 });
   const query = { ...props.query, textSearch: wanted, sortProperty: sort.key, sortOrder: sort.order };
-  const list = useInfiniteQuery({
-    queryKey: ["list", props.path, query],
-    initialPageParam: 0,
-    queryFn: ({ pageParam }) => api.get<PageData<T>>(props.path, { ...query, pageSize: PAGE, page: pageParam }),
-    getNextPageParam: (last, pages) => (last.hasNext ? pages.length : undefined),
-  });
-  const rows = useMemo(() => list.data?.pages.flatMap((page) => page.data) ?? [], [list.data]);
-  const total = list.data?.pages[0]?.totalElements ?? 0;
+  const { rowAt, loaded, total, state, all } = usePages(props, query, range.first, range.last);
   const pane = useRef<HTMLDivElement>(null);
-  const drawn = useVirtualizer({ count: rows.length, getScrollElement: () => pane.current, estimateSize: () => ROW_PX, overscan: 8 });
+  const drawn = useVirtualizer({
+    count: total,
+    getScrollElement: () => pane.current,
+    estimateSize: () => ROW_PX,
+    overscan: 8,
+    onChange: ({ range: seen }) => {
+      const next = { first: seen?.startIndex ?? 0, last: seen?.endIndex ?? 0 };
+      setRange((known) => (known.first === next.first && known.last === next.last ? known : next));
+    },
+  });
   const shown = drawn.getVirtualItems();
-  const last = shown.at(-1)?.index ?? 0;
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage && last >= rows.length - PAGE / 2) {
-      void fetchNextPage();
-    }
-  }, [last, rows.length, hasNextPage, isFetchingNextPage, fetchNextPage]);
 
-  const chosen = rows.filter((row) => selected.has(rowKey(row)));
+  const chosen = [...selected.values()];
   const choose = (row: T): void =>
     setSelected((before) => {
-      const after = new Set(before);
-      return after.delete(rowKey(row)) ? after : after.add(rowKey(row));
+      const after = new Map(before);
+      return after.delete(rowKey(row)) ? after : after.set(rowKey(row), row);
     });
+  const saveCsv = async (): Promise<void> => {
+    try {
+      download(`${props.label}.csv`, csvOf(columns.map((column) => ({ ...column, label: t(column.label) })), await all()));
+    } catch (error) {
+      notify.error(error);
+    }
+  };
   const keys = (event: KeyboardEvent, row: T): void => {
     const move = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" } as const;
     if (event.key === "Enter") {
@@ -85,6 +148,8 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
       if (next instanceof HTMLElement) {
         next.focus();
       }
+    } else if (event.target === event.currentTarget && !event.ctrlKey && !event.metaKey) {
+      props.onKey?.(event.key, row);
     }
   };
   const order = (column: Column<T>): "ascending" | "descending" | undefined =>
@@ -103,21 +168,22 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
             onChange={(event) => setSearch(event.currentTarget.value)}
           />
         )}
+        {props.filters}
         <Text size="sm" role="status">
-          {list.isSuccess ? t("{n} in all", { n: total }) : ""}
+          {state.isPending ? "" : t("{n} in all", { n: total })}
         </Text>
-        {list.isFetching && <Loader size="xs" aria-label={t("Loading")} />}
+        {state.isFetching && props.every === undefined && <Loader size="xs" aria-label={t("Loading")} />}
         <Group ml="auto" gap="xs">
-          {chosen.length > 0 && props.bulk?.(chosen, () => setSelected(new Set()))}
-          <UnstyledButton className={classes["tool"]} onClick={() => download(`${props.label}.csv`, csvOf(columns, rows))}>
+          {chosen.length > 0 && props.bulk?.(chosen, () => setSelected(new Map()))}
+          <UnstyledButton className={classes["tool"]} onClick={() => void saveCsv()}>
             {t("Save as CSV")}
           </UnstyledButton>
         </Group>
       </Group>
-      {list.isError && <Problem error={list.error} />}
-      {list.isPending && <Waiting />}
-      {list.isSuccess && rows.length === 0 && <EmptyState>{t(wanted === "" ? "Nothing is here yet." : "Nothing matches the search.")}</EmptyState>}
-      <div ref={pane} className={classes["pane"]} hidden={rows.length === 0}>
+      {state.error !== undefined && state.error !== null && <Problem error={state.error} />}
+      {state.isPending && !state.error && <Waiting />}
+      {!state.isPending && total === 0 && <EmptyState>{t(wanted === "" ? "Nothing is here yet." : "Nothing matches the search.")}</EmptyState>}
+      <div ref={pane} className={classes["pane"]} hidden={total === 0}>
         <Table highlightOnHover stickyHeader aria-label={props.label} aria-rowcount={total}>
           <Table.Thead>
             <Table.Tr>
@@ -125,9 +191,9 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
                 <Table.Th w={40}>
                   <Checkbox
                     aria-label={t("Select all that are loaded")}
-                    checked={chosen.length > 0 && chosen.length === rows.length}
-                    indeterminate={chosen.length > 0 && chosen.length < rows.length}
-                    onChange={() => setSelected(new Set(chosen.length === rows.length ? [] : rows.map(rowKey)))}
+                    checked={chosen.length > 0 && chosen.length >= loaded.length}
+                    indeterminate={chosen.length > 0 && chosen.length < loaded.length}
+                    onChange={() => setSelected(new Map(chosen.length >= loaded.length ? [] : loaded.map((row) => [rowKey(row), row])))}
                   />
                 </Table.Th>
               )}
@@ -151,8 +217,10 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
           <Table.Tbody>
             {before > 0 && <tr style={{ height: before }} aria-hidden />}
             {shown.map(({ index }) => {
-              const row = rows[index];
-              return row === undefined ? null : (
+              const row = rowAt(index);
+              return row === undefined ? (
+                <tr key={index} style={{ height: ROW_PX }} aria-hidden />
+              ) : (
                 <Table.Tr
                   key={rowKey(row)}
                   tabIndex={0}

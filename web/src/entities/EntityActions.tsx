@@ -1,0 +1,154 @@
+// What can be done with one entity besides changing its details.
+
+import { Button, Code, CopyButton, FileButton, Group, Modal, Progress, Text } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { api } from "@/api/client";
+import { getToken, saveTokens, type TokenPair } from "@/api/session";
+import type { Entity } from "@/api/types";
+import { t } from "@/i18n";
+import { download } from "@/ui/csv";
+import { notify } from "@/ui/feedback";
+import { AssignDialog } from "./AssignDialog";
+import { CredentialsDialog } from "./Credentials";
+import { nameOf, type EntityKind } from "./kinds";
+
+/** Saves an entity as a file that can be brought in elsewhere: without what names it here. */
+async function exportEntity(kind: EntityKind, entity: Entity): Promise<void> {
+  const stored = await api.get<Entity>(`${kind.one}/${entity.id.id}`);
+  const { id: _id, tenantId: _tenant, createdTime: _created, version: _version, externalId: _external, ...content } = stored;
+  download(`${nameOf(entity)}.json`, JSON.stringify({ ...content, ...(kind.hasDefault === true ? { default: false } : {}) }, null, 2));
+}
+
+function UserActions({ entity }: { entity: Entity }): ReactElement {
+  const [link, setLink] = useState<string>();
+  const cache = useQueryClient();
+  const enabled = (entity["additionalInfo"] as { userCredentialsEnabled?: boolean } | null)?.userCredentialsEnabled;
+  const tell = (work: Promise<unknown>, text: string): void => {
+    void work.then(async () => {
+      notify.ok(text);
+      await cache.invalidateQueries({ queryKey: ["entity", entity.id.id] });
+    }, notify.error);
+  };
+  const enter = async (): Promise<void> => {
+    saveTokens(await api.get<TokenPair>(`/api/user/${entity.id.id}/token`));
+    location.assign("/home");
+  };
+  return (
+    <>
+      <Button size="xs" variant="default" onClick={() => void api.get<string>(`/api/user/${entity.id.id}/activationLink`).then(setLink, notify.error)}>
+        {t("Activation link")}
+      </Button>
+      <Button size="xs" variant="default" onClick={() => tell(api.post("/api/user/sendActivationMail", undefined, { email: entity.email ?? "" }), t("The mail is sent"))}>
+        {t("Mail the activation link")}
+      </Button>
+      <Button
+        size="xs"
+        variant="default"
+        onClick={() => tell(api.post(`/api/user/${entity.id.id}/userCredentialsEnabled`, undefined, { userCredentialsEnabled: enabled === false }), t("Saved"))}
+      >
+        {t(enabled === false ? "Enable" : "Disable")}
+      </Button>
+      <Button size="xs" variant="default" onClick={() => void enter().catch(notify.error)}>
+        {t("Log in as this user")}
+      </Button>
+      <Modal opened={link !== undefined} onClose={() => setLink(undefined)} title={t("Activation link")} closeButtonProps={{ "aria-label": t("Close") }}>
+        <Text mb="sm">{t("Whoever opens it chooses the password of this user.")}</Text>
+        <Code block data-activation-link>
+          {link}
+        </Code>
+        <CopyButton value={link ?? ""}>
+          {({ copied, copy }) => (
+            <Button mt="sm" variant="default" onClick={copy}>
+              {t(copied ? "Copied" : "Copy")}
+            </Button>
+          )}
+        </CopyButton>
+      </Modal>
+    </>
+  );
+}
+
+/** Sends a file and tells how much of it has gone, which `fetch` can't. */
+function upload(path: string, token: string, file: File, told: (percent: number) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const form = new FormData();
+    form.append("file", file);
+    const request = new XMLHttpRequest();
+    request.open("POST", path);
+    request.setRequestHeader("X-Authorization", `Bearer ${token}`);
+    request.upload.onprogress = ({ loaded, total }) => told((100 * loaded) / total);
+    request.onload = () => {
+      if (request.status < 300) {
+        resolve();
+        return;
+      }
+      const message = /"message":"([^"]*)"/.exec(request.responseText)?.[1];
+      reject(new Error(message ?? `HTTP ${request.status}`));
+    };
+    request.onerror = () => reject(new Error("The server can't be reached. What you see may be old."));
+    request.send(form);
+  });
+}
+
+function PackageActions({ entity }: { entity: Entity }): ReactElement | null {
+  const [percent, setPercent] = useState<number>();
+  const cache = useQueryClient();
+  const send = async (file: File | null): Promise<void> => {
+    if (file === null) {
+      return;
+    }
+    setPercent(0);
+    try {
+      await upload(`/api/otaPackage/${entity.id.id}?checksumAlgorithm=SHA256`, await getToken(), file, setPercent);
+      notify.ok(t("The file is stored"));
+      await Promise.all([cache.invalidateQueries({ queryKey: ["entity", entity.id.id] }), cache.invalidateQueries({ queryKey: ["list"] })]);
+    } catch (error) {
+      notify.error(error);
+    } finally {
+      setPercent(undefined);
+    }
+  };
+  if (entity["hasData"] === true) {
+    return null;
+  }
+  return (
+    <>
+      <FileButton onChange={(file) => void send(file)}>
+        {(props) => (
+          <Button size="xs" loading={percent !== undefined} {...props}>
+            {t("Upload the file")}
+          </Button>
+        )}
+      </FileButton>
+      {percent !== undefined && <Progress w={160} aria-label={t("Progress")} value={percent} />}
+    </>
+  );
+}
+
+export function EntityActions({ kind, entity, mayWrite }: { kind: EntityKind; entity: Entity; mayWrite: boolean }): ReactElement {
+  const cache = useQueryClient();
+  const makeDefault = async (): Promise<void> => {
+    await api.post(`${kind.one}/${entity.id.id}/default`);
+    notify.ok(t("{name} is the default now", { name: nameOf(entity) }));
+    await Promise.all(["list", "entity"].map((key) => cache.invalidateQueries({ queryKey: [key] })));
+  };
+  return (
+    <Group gap="xs">
+      {kind.type === "DEVICE" && mayWrite && <CredentialsDialog id={entity.id} />}
+      {kind.type === "USER" && mayWrite && <UserActions entity={entity} />}
+      {kind.type === "OTA_PACKAGE" && mayWrite && <PackageActions entity={entity} />}
+      {kind.assign !== undefined && mayWrite && <AssignDialog kind={kind} rows={[entity]} />}
+      {kind.hasDefault === true && mayWrite && entity["default"] !== true && (
+        <Button size="xs" variant="default" onClick={() => void makeDefault().catch(notify.error)}>
+          {t("Make it the default")}
+        </Button>
+      )}
+      {kind.importable === true && (
+        <Button size="xs" variant="default" onClick={() => void exportEntity(kind, entity).catch(notify.error)}>
+          {t("Export")}
+        </Button>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,117 @@
+// The table of entities of a kind, with its filters and what may be done to many at once.
+
+import { Button, Group, Modal, Select, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { useLocation } from "wouter";
+import { api } from "@/api/client";
+import type { Entity, PageData } from "@/api/types";
+import { t } from "@/i18n";
+import { DataTable } from "@/ui/DataTable";
+import { messageOf, notify, TextLink } from "@/ui/feedback";
+import { AssignDialog } from "./AssignDialog";
+import { nameOf, type EntityKind, type ListFilter } from "./kinds";
+
+function BulkDelete({ kind, rows, done }: { kind: EntityKind; rows: Entity[]; done: () => void }): ReactElement {
+  const [asked, { open, close }] = useDisclosure(false);
+  const [progress, setProgress] = useState<number>();
+  const cache = useQueryClient();
+  const remove = async (): Promise<void> => {
+    const failed: string[] = [];
+    for (const [n, row] of rows.entries()) {
+      setProgress(n);
+      await api.delete(`${kind.one}/${row.id.id}`).catch((error: unknown) => failed.push(`${nameOf(row)}: ${messageOf(error)}`));
+    }
+    setProgress(undefined);
+    close();
+    done();
+    await cache.invalidateQueries({ queryKey: ["list"] });
+    if (failed.length > 0) {
+      notify.error(failed.slice(0, 5).join("\n"));
+    } else {
+      notify.ok(t("{n} deleted", { n: rows.length }));
+    }
+  };
+  return (
+    <>
+      <Button size="xs" color="red" onClick={open}>
+        {t("Delete {n}", { n: rows.length })}
+      </Button>
+      <Modal opened={asked} onClose={close} title={t("Delete {n} for good?", { n: rows.length })} closeButtonProps={{ "aria-label": t("Close") }}>
+        <Text mb="md">{rows.slice(0, 5).map(nameOf).join(", ") + (rows.length > 5 ? " …" : "")}</Text>
+        <Text mb="md">{t("Their data goes with them. This can't be undone.")}</Text>
+        <Group>
+          <Button color="red" loading={progress !== undefined} onClick={() => void remove()}>
+            {t("Delete")}
+          </Button>
+          <Button variant="default" onClick={close}>
+            {t("Cancel")}
+          </Button>
+          {progress !== undefined && <Text role="status">{t("{n} of {all}", { n: progress, all: rows.length })}</Text>}
+        </Group>
+      </Modal>
+    </>
+  );
+}
+
+function FilterInput({ filter, value, change }: { filter: ListFilter; value: string; change: (value: string) => void }): ReactElement {
+  const listed = useQuery({
+    queryKey: ["filter", filter.list],
+    enabled: filter.list !== undefined,
+    queryFn: () => api.get<PageData<Entity>>(filter.list ?? "", { pageSize: 200, page: 0, sortProperty: "name", sortOrder: "ASC" }),
+  });
+  const data = filter.options?.map(({ value: own, label }) => ({ value: own, label: t(label) })) ?? listed.data?.data.map((row) => ({ value: row.id.id, label: nameOf(row) })) ?? [];
+  return (
+    <Select
+      w={170}
+      aria-label={t(filter.label)}
+      placeholder={t(filter.label)}
+      clearable
+      searchable
+      clearButtonProps={{ "aria-label": t("Clear the choice") }}
+      data={data}
+      value={value === "" ? null : value}
+      onChange={(next) => change(next ?? "")}
+    />
+  );
+}
+
+export function EntityTable({ kind, path, mayWrite, label }: { kind: EntityKind; path: string; mayWrite: boolean; label?: string }): ReactElement {
+  const [, go] = useLocation();
+  const [narrowed, setNarrowed] = useState<Record<string, string>>({});
+  const [first, ...others] = kind.columns;
+  const columns =
+    first === undefined ? [] : [{ ...first, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others];
+  return (
+    <DataTable<Entity>
+      label={label ?? t(kind.plural)}
+      path={path}
+      query={narrowed}
+      columns={columns}
+      rowKey={(row) => row.id.id}
+      sort={{ key: kind.sortBy ?? "createdTime", order: kind.sortBy === undefined ? "DESC" : "ASC" }}
+      onOpen={(row) => go(`${kind.path}/${row.id.id}`)}
+      filters={(kind.filters ?? [])
+        .filter((filter) => !path.includes(`${filter.name}=`))
+        .map((filter) => (
+          <FilterInput
+            key={filter.name}
+            filter={filter}
+            value={narrowed[filter.name] ?? ""}
+            change={(value) => setNarrowed((before) => ({ ...before, [filter.name]: value }))}
+          />
+        ))}
+      {...(mayWrite
+        ? {
+            bulk: (rows: Entity[], done: () => void) => (
+              <>
+                {kind.assign !== undefined && <AssignDialog kind={kind} rows={rows} done={done} />}
+                <BulkDelete kind={kind} rows={rows} done={done} />
+              </>
+            ),
+          }
+        : {})}
+    />
+  );
+}

@@ -1,0 +1,74 @@
+// Chooses an entity by searching for it on the server.
+
+import { Select } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { api } from "@/api/client";
+import type { Entity, EntityId, PageData } from "@/api/types";
+import { nameOf, NULL_ID } from "@/entities/kinds";
+import { t } from "@/i18n";
+
+const OFFERED = 50;
+
+interface EntityPickerProps {
+  label: string;
+  description?: string;
+  required?: boolean;
+  /** Where entities are listed. */
+  list: string;
+  value: unknown;
+  /** The property that is the value, instead of the id. */
+  pick?: string;
+  onChange: (value: EntityId | string | null) => void;
+}
+
+/** Returns the path of the one entity that an id names, for the endpoints that begin with its type. */
+function onePath(id: EntityId): string {
+  const name = id.entityType.toLowerCase().replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return `/api/${name === "otaPackage" ? "otaPackage/info" : name}/${id.id}`;
+}
+
+export function EntityPicker({ label, description, required, list, value, pick, onChange }: EntityPickerProps): ReactElement {
+  const [search, setSearch] = useState("");
+  const [wanted] = useDebouncedValue(search, 200);
+  const id = typeof value === "object" && value !== null && (value as EntityId).id !== NULL_ID ? (value as EntityId) : undefined;
+  const chosen = pick === undefined ? (id?.id ?? null) : typeof value === "string" ? value : null;
+  const own = useQuery({
+    queryKey: ["picked", id?.entityType, id?.id],
+    enabled: id !== undefined,
+    queryFn: () => api.get<Entity>(onePath(id ?? { entityType: "", id: "" })),
+  });
+  const [path, query] = list.split("?");
+  const found = useQuery({
+    queryKey: ["picker", list, wanted],
+    queryFn: () =>
+      api.get<PageData<Entity>>(path ?? list, { ...Object.fromEntries(new URLSearchParams(query)), pageSize: OFFERED, page: 0, textSearch: wanted }),
+  });
+  const keyOf = (row: Entity): string => (pick === undefined ? row.id.id : String(row[pick]));
+  const rows = found.data?.data ?? [];
+  const data = rows.map((row) => ({ value: keyOf(row), label: nameOf(row) }));
+  if (chosen !== null && !data.some((one) => one.value === chosen)) {
+    data.unshift({ value: chosen, label: own.data === undefined ? (pick === undefined ? "…" : chosen) : nameOf(own.data) });
+  }
+  return (
+    <Select
+      label={label}
+      {...(description === undefined ? {} : { description })}
+      required={required ?? false}
+      withAsterisk={required ?? false}
+      searchable
+      clearable={required !== true}
+      clearButtonProps={{ "aria-label": t("Clear the choice") }}
+      filter={({ options }) => options}
+      nothingFoundMessage={t("Nothing matches the search.")}
+      value={chosen}
+      data={data}
+      onSearchChange={setSearch}
+      onChange={(next) => {
+        const row = rows.find((one) => keyOf(one) === next);
+        onChange(next === null ? null : pick !== undefined ? next : (row?.id ?? id ?? null));
+      }}
+    />
+  );
+}

@@ -1,0 +1,155 @@
+// The fields of a form, drawn from their declarations.
+
+import { Checkbox, JsonInput, MultiSelect, NumberInput, PasswordInput, Select, TagsInput, Textarea, TextInput, Title } from "@mantine/core";
+import { useState, type ReactElement } from "react";
+import { t } from "@/i18n";
+import { EntityPicker } from "./EntityPicker";
+import { RatesField } from "./RatesField";
+import { RowsField } from "./RowsField";
+import { valueAt, withValue, wordsOf, type FormField, type FormValues } from "./values";
+import classes from "./form.module.css";
+
+interface FieldProps {
+  field: FormField;
+  value: unknown;
+  values: FormValues;
+  change: (value: unknown) => void;
+}
+
+const WIDE = new Set(["heading", "rows", "long", "code", "json"]);
+
+function JsonField({ label, description, value, change }: { label: string; description?: string; value: unknown; change: (value: unknown) => void }): ReactElement {
+  const [text, setText] = useState(value === undefined || value === null ? "" : JSON.stringify(value, null, 2));
+  return (
+    <JsonInput
+      label={label}
+      description={description}
+      autosize
+      minRows={2}
+      maxRows={20}
+      formatOnBlur
+      value={text}
+      validationError={t("This is no JSON; the last correct value is kept.")}
+      onChange={(next) => {
+        setText(next);
+        try {
+          change(next.trim() === "" ? null : (JSON.parse(next) as unknown));
+        } catch {
+          // A half typed value is not stored yet.
+        }
+      }}
+    />
+  );
+}
+
+const DAY_MS = 86_400_000;
+const pad = (n: number): string => String(n).padStart(2, "0");
+
+/** Writes milliseconds since midnight as a time of the day. */
+export function hoursText(ms: unknown): string {
+  const minutes = Math.floor((typeof ms === "number" ? ms % DAY_MS : 0) / 60_000);
+  return `${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
+}
+
+function localTime(ts: unknown): string {
+  if (typeof ts !== "number" || ts === 0) {
+    return "";
+  }
+  return new Date(ts - new Date(ts).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+function Field({ field, value, values, change }: FieldProps): ReactElement {
+  const help = field.help === undefined ? {} : { description: t(field.help) };
+  const common = { label: t(field.label), required: field.required ?? false, ...help };
+  const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
+  const options = (field.options ?? []).map((option) =>
+    typeof option === "string" ? { value: option, label: t(wordsOf(option)) } : { value: option.value, label: t(option.label) },
+  );
+  switch (field.type) {
+    case "heading":
+      return (
+        <Title order={3} size="h5" mt="sm">
+          {t(field.label)}
+        </Title>
+      );
+    case "number":
+      return <NumberInput {...common} value={text === "" ? "" : Number(text)} onChange={(next) => change(next === "" ? null : Number(next))} />;
+    case "boolean":
+      return <Checkbox mt="xs" label={common.label} {...help} checked={value === true} onChange={(event) => change(event.currentTarget.checked)} />;
+    case "long":
+      return <Textarea {...common} autosize minRows={2} value={text} onChange={(event) => change(event.currentTarget.value)} />;
+    case "code":
+      return (
+        <Textarea
+          {...common}
+          autosize
+          minRows={4}
+          spellCheck={false}
+          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+          value={text}
+          onChange={(event) => change(event.currentTarget.value)}
+        />
+      );
+    case "password":
+      return <PasswordInput {...common} autoComplete="new-password" value={text} onChange={(event) => change(event.currentTarget.value)} />;
+    case "select":
+      return <Select {...common} data={options} value={text === "" ? null : text} allowDeselect={false} clearable={field.required !== true} onChange={change} />;
+    case "several":
+      return <MultiSelect {...common} data={options} value={Array.isArray(value) ? value.map(String) : []} onChange={change} />;
+    case "texts":
+      return <TagsInput {...common} value={Array.isArray(value) ? value.map(String) : []} onChange={change} />;
+    case "entity": {
+      const list = (field.list ?? "").replace(/\{([\w.]+)\}/g, (_, path: string) => String(valueAt(values, path) ?? ""));
+      return <EntityPicker {...common} list={list} value={value} {...(field.pick === undefined ? {} : { pick: field.pick })} onChange={change} />;
+    }
+    case "json":
+      return <JsonField label={common.label} {...help} value={value} change={change} />;
+    case "rows":
+      return <RowsField field={field} value={value} change={change} />;
+    case "rates":
+      return <RatesField label={common.label} value={value} change={change} />;
+    case "time":
+      return (
+        <TextInput {...common} type="datetime-local" value={localTime(value)} onChange={(event) => change(Date.parse(event.currentTarget.value) || 0)} />
+      );
+    case "hours":
+      return (
+        <TextInput
+          {...common}
+          type="time"
+          value={hoursText(value)}
+          onChange={(event) => {
+            const [hours = 0, minutes = 0] = event.currentTarget.value.split(":").map(Number);
+            change((hours * 60 + minutes) * 60_000);
+          }}
+        />
+      );
+    default:
+      return <TextInput {...common} value={text} onChange={(event) => change(event.currentTarget.value)} />;
+  }
+}
+
+interface FieldsProps {
+  fields: readonly FormField[];
+  values: FormValues;
+  change: (update: (before: FormValues) => FormValues) => void;
+}
+
+export function Fields({ fields, values, change }: FieldsProps): ReactElement {
+  return (
+    <div className={classes["fields"]}>
+      {fields
+        .filter((field) => field.when?.(values) ?? true)
+        .map((field) => (
+          <div key={`${field.name} ${field.label}`} className={WIDE.has(field.type ?? "text") ? classes["wide"] : ""}>
+            <Field
+              field={field}
+              value={valueAt(values, field.name)}
+              values={values}
+              change={(value) => change((before) => withValue(before, field.name, value))}
+            />
+          </div>
+        ))}
+    </div>
+  );
+}

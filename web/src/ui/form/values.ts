@@ -1,0 +1,96 @@
+// What a form is made of, and reading and writing values by their dotted path.
+
+export type FormValues = Record<string, unknown>;
+
+export interface FormOption {
+  value: string;
+  label: string;
+}
+
+export interface FormField {
+  /** Path of the value: names joined by dots. A heading needs none. */
+  name: string;
+  label: string;
+  type?:
+    | "text" | "number" | "boolean" | "long" | "password" | "select" | "several" | "entity" | "texts" | "json" | "code" | "rows" | "rates" | "heading"
+    | "time" | "hours";
+  required?: boolean;
+  help?: string;
+  /** Choices of `select` and `several`. */
+  options?: readonly (string | FormOption)[];
+  /** Of `entity`: where entities are listed; a dotted path in braces is taken from the values. */
+  list?: string;
+  /** Of `entity`: the property that is the value, instead of the id. */
+  pick?: string;
+  /** Whether the field is shown, by the values around it. */
+  when?: (values: FormValues) => boolean;
+  /** Fields of each of the `rows`. */
+  fields?: readonly FormField[];
+  /** `rows` are a map with this field of theirs as its key. */
+  keyed?: string;
+  /** Value of a new entity or row. */
+  initial?: unknown;
+  /** Whether it can be set only when the entity is created. */
+  once?: boolean;
+}
+
+const isObject = (value: unknown): value is FormValues => typeof value === "object" && value !== null && !Array.isArray(value);
+
+export function valueAt(values: unknown, path: string): unknown {
+  return path.split(".").reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), values);
+}
+
+/** Returns the values with another one at a path; whatever else they hold stays. */
+export function withValue(values: FormValues, path: string, value: unknown): FormValues {
+  const [name = "", ...rest] = path.split(".");
+  const inner = values[name];
+  return { ...values, [name]: rest.length === 0 ? value : withValue(isObject(inner) ? inner : {}, rest.join("."), value) };
+}
+
+/** Fills in what fields begin with, where there is no value. */
+export function initialValues(fields: readonly FormField[], values: FormValues): FormValues {
+  return fields.reduce(
+    (filled, { name, initial }) => (initial === undefined || (valueAt(filled, name) ?? null) !== null ? filled : withValue(filled, name, initial)),
+    values,
+  );
+}
+
+/** Makes rows of a stored list, or of a map whose keys go to a field of the rows. */
+export function toRows(value: unknown, keyed?: string): FormValues[] {
+  if (Array.isArray(value)) {
+    return value.filter(isObject);
+  }
+  return keyed !== undefined && isObject(value) ? Object.entries(value).map(([key, row]) => ({ ...(isObject(row) ? row : {}), [keyed]: key })) : [];
+}
+
+export function fromRows(rows: readonly FormValues[], keyed?: string): unknown {
+  if (keyed === undefined) {
+    return rows;
+  }
+  return Object.fromEntries(
+    rows.flatMap(({ [keyed]: key, ...row }) => (typeof key === "string" && key !== "" ? [[key, row] as const] : [])),
+  );
+}
+
+/** Reads `NEXT_PLAIN_NAME` as words. */
+export function wordsOf(name: string): string {
+  return /^[A-Z][A-Z0-9_]*$/.test(name) ? name.charAt(0) + name.slice(1).toLowerCase().replaceAll("_", " ") : name;
+}
+
+export interface RateLimit {
+  count: number;
+  seconds: number;
+}
+
+/** Reads limits such as `100:1,2000:60`. */
+export function ratesOf(text: string): RateLimit[] {
+  return text.split(",").flatMap((part) => {
+    const [count, seconds] = part.split(":").map(Number);
+    return count !== undefined && seconds !== undefined && count > 0 && seconds > 0 ? [{ count, seconds }] : [];
+  });
+}
+
+export function ratesText(limits: readonly RateLimit[]): string | null {
+  const text = limits.filter(({ count, seconds }) => count > 0 && seconds > 0).map(({ count, seconds }) => `${count}:${seconds}`).join(",");
+  return text === "" ? null : text;
+}
