@@ -117,7 +117,7 @@ test("a chain that raises an alarm is built from nothing, by mouse and keyboard"
   // The replay says what the chain would do with what was stored since.
   await page.getByRole("tab", { name: "Replay" }).click();
   await panel.getByRole("button", { name: "Replay", exact: true }).click();
-  await expect(panel.getByRole("region", { name: "Result of the replay" })).toContainText("1 messages");
+  await expect(panel.getByRole("region", { name: "Result of the replay" })).toContainText("1 alarms raised");
   await expect(panel.getByRole("table", { name: "Nodes" })).toContainText("True 1");
   await page.screenshot({ path: "test-results/screens/rulechain_replay.png" });
 });
