@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::bounds::CompileAllowance;
 use crate::chain;
+use crate::editor_forms::{self, EditorForm};
 use crate::field_script_test::test_field_script;
 use crate::node_types::{self, NodeType};
 use crate::script_pool::{ScriptPool, ScriptRefusal};
@@ -93,6 +94,7 @@ impl RuleNodeCatalog for NodeTypeCatalog {
 
 fn describe(node: &NodeType) -> ComponentDescriptor {
     let class = format!("{}{}", node_types::PREFIX, node.class);
+    let form = editor_forms::find(node.class);
     ComponentDescriptor {
         id: ComponentDescriptorId::of_class(&class),
         created_time: 0,
@@ -110,6 +112,9 @@ fn describe(node: &NodeType) -> ComponentDescriptor {
                 custom_relations: node.custom_relations,
                 rule_chain_node: node.enters_chain,
                 default_configuration: (node.default_configuration)(),
+                config_directive: form.map_or_else(String::new, |form| form.directive.to_owned()),
+                icon: form.map_or_else(String::new, |form| form.icon.to_owned()),
+                doc_url: form.map_or_else(String::new, EditorForm::doc_url),
                 ..NodeDefinition::default()
             },
         },

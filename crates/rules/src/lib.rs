@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `message`, `originators` | a message on its way, and the entity it is about |
 //! | `node`, `node_types`, `nodes` | the node interface, the list of types, and the implementations |
+//! | `editor_forms` | how ThingsBoard's own editor shows each node type |
 //! | `bounds` | size limits of compiled chains |
 //! | `chain`, `deletions` | chains compiled into index graphs; the log of deleted things |
 //! | `chain_registry` | the chains of all tenants, swapped when they are saved |
@@ -23,6 +24,7 @@ pub mod catalog;
 pub mod chain;
 pub mod chain_registry;
 pub mod deletions;
+pub mod editor_forms;
 pub mod egress;
 pub mod engine;
 pub mod events;
