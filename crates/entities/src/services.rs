@@ -43,6 +43,7 @@ mod widgets;
 
 use std::sync::Arc;
 
+pub use self::debug::longest_debug_minutes;
 pub use actions::{EntityAction, EntityActionService};
 pub use alarms::{AlarmGate, AlarmService};
 pub use api_keys::ApiKeyService;

@@ -5,6 +5,7 @@ use axum::extract::State;
 use fieldline_core::ports::DashboardFilter;
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_entities::access::Principal;
+use fieldline_entities::services::longest_debug_minutes;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::entity::{Authority, TenantProfile, UserSettingsType};
 use fieldline_model::page::PageLink;
@@ -20,8 +21,6 @@ use crate::error::ApiResult;
 use crate::state::{ApiState, SharedApi};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Minutes that debugging lasts where the tenant profile does not say.
-const DEBUG_MINUTES: u64 = 15;
 /// Most dashboards that are named to somebody who sees nothing else.
 const MAX_ALLOWED_DASHBOARDS: u32 = 100;
 
@@ -38,7 +37,7 @@ struct SystemVersion {
     version: &'static str,
     artifact: &'static str,
     name: &'static str,
-    /// `CE`: clients show what the community edition has.
+    /// Edition whose API this is; clients of ThingsBoard hide what other editions have.
     #[serde(rename = "type")]
     edition: &'static str,
 }
@@ -108,10 +107,7 @@ async fn params(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<SystemParams
         user_settings,
         max_datapoints_limit: MAX_DATAPOINTS,
         max_resource_size: limit("maxResourceSize"),
-        max_debug_mode_duration_minutes: match limit("maxDebugModeDurationMinutes") {
-            0 => DEBUG_MINUTES,
-            minutes => minutes,
-        },
+        max_debug_mode_duration_minutes: longest_debug_minutes(profile.as_ref()),
         max_arguments_per_c_f: fields.max_arguments,
         max_data_points_per_rolling_arg: fields.max_rolling_points,
         max_relation_level_per_cf_argument: fields.max_relation_levels,

@@ -218,7 +218,11 @@ async fn clients_are_told_what_there_is_when_they_start() {
         world.admin().await,
         world.customer_user().await,
     );
-    assert_eq!(user.get("/api/system/info").await["artifact"], "fieldline");
+    let info = user.get("/api/system/info").await;
+    assert_eq!(
+        (&info["artifact"], &info["type"]),
+        (&json!("fieldline"), &json!("CE"))
+    );
     user.post("/api/user/settings", &json!({ "theme": "dark" })).await;
     let params = user.get("/api/system/params").await;
     assert_eq!(
@@ -238,6 +242,8 @@ async fn clients_are_told_what_there_is_when_they_start() {
         (&params["userTokenAccessEnabled"], &params["tbelEnabled"]),
         (&json!(true), &json!(true))
     );
+    // The demo's profile says nothing of it, so what then holds is told.
+    assert_eq!(params["maxDebugModeDurationMinutes"], 15);
     assert_eq!(sysadmin.get("/api/system/params").await["tbelEnabled"], false);
     let updates = sysadmin.get("/api/admin/updates").await;
     assert_eq!(

@@ -1,7 +1,7 @@
 //! How long everything about a node or field is stored for people who look for mistakes.
 
 use fieldline_model::TenantId;
-use fieldline_model::entity::DebugSettings;
+use fieldline_model::entity::{DebugSettings, TenantProfile};
 
 use super::{ServiceContext, ServiceResult};
 
@@ -26,12 +26,18 @@ pub(super) fn stored(
         .map(|settings| settings.with_latest_end(latest_end))
 }
 
+/// How many minutes everything may be stored at most in tenants of a profile.
+pub fn longest_debug_minutes(profile: Option<&TenantProfile>) -> u64 {
+    match profile.map_or(0, |profile| profile.limit("maxDebugModeDurationMinutes")) {
+        0 => DEFAULT_MINUTES,
+        minutes => minutes,
+    }
+}
+
 /// When storing everything ends, if it begins now; milliseconds.
 pub(super) async fn latest_end(context: &ServiceContext, tenant: TenantId) -> ServiceResult<i64> {
     let profile = context.stores.profile_of(tenant).await?;
-    let minutes = profile.map_or(0, |profile| profile.limit("maxDebugModeDurationMinutes"));
-    let minutes = if minutes == 0 { DEFAULT_MINUTES } else { minutes };
-    let length = i64::try_from(minutes)
+    let length = i64::try_from(longest_debug_minutes(profile.as_ref()))
         .unwrap_or(i64::MAX)
         .saturating_mul(MS_A_MINUTE);
     Ok(context.now().saturating_add(length))
