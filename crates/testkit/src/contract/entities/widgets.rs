@@ -131,7 +131,8 @@ pub async fn the_widget_library_is_shared_or_of_a_tenant(stores: &EntityStores) 
     assert_eq!(page.data[0].bundles[0].name, "water");
 
     assert!(types.delete(world.tenant, own.base.id).await.unwrap());
-    assert_eq!(types.of_bundle(mine.id).await.unwrap(), [shared.clone()]);
+    let left = types.of_bundle(mine.id).await.unwrap();
+    assert_eq!(left, std::slice::from_ref(&shared));
     assert!(bundles.delete(world.tenant, mine.id).await.unwrap());
     assert!(!types.delete(world.tenant, shared.base.id).await.unwrap());
     assert!(types.delete(TenantId::NULL, shared.base.id).await.unwrap());
