@@ -2,10 +2,13 @@
 //! lists are empty and counts are zero. What would change something is not served.
 
 use axum::Json;
+use fieldline_entities::access::AccessOperation;
+use fieldline_model::entity::Customer;
 use fieldline_model::page::PageData;
 use serde_json::Value;
 use utoipa_axum::routes;
 
+use crate::caller::ApiCall;
 use crate::endpoint::{ANYBODY, ApiRoutes, STC, T, TC};
 use crate::error::ApiResult;
 use crate::extract::{PageParams, PathIds, QueryParams};
@@ -71,8 +74,10 @@ async fn edges(QueryParams(page): QueryParams<PageParams>) -> ApiResult<Json<Pag
 #[utoipa::path(get, path = "/api/customer/{customerId}/edgeInfos", tag = "edge", operation_id = "getCustomerEdgeInfos",
     params(("customerId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<Value>)))]
 async fn edges_of_customer(
-    PathIds([_]): PathIds<1>,
+    ApiCall { api, caller }: ApiCall,
+    PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<Value>>> {
+    api.load::<Customer>(&caller, id, AccessOperation::Read).await?;
     nothing(page)
 }

@@ -8,6 +8,8 @@ use fieldline_model::entity::{EntityDraft, WidgetsBundle};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityType, WidgetTypeId};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
@@ -85,12 +87,12 @@ async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> 
 async fn set_types(
     ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
-    JsonBody(types): JsonBody<Vec<Uuid>>,
+    JsonBody(body): JsonBody<Value>,
 ) -> ApiResult<()> {
     let bundle = api
         .load::<WidgetsBundle>(&caller, id, AccessOperation::Write)
         .await?;
-    let types: Vec<WidgetTypeId> = types.into_iter().map(WidgetTypeId).collect();
+    let types: Vec<WidgetTypeId> = listed::<Uuid>(body)?.into_iter().map(WidgetTypeId).collect();
     Ok(api.services.widgets.set_types(&bundle, &types).await?)
 }
 
@@ -101,12 +103,22 @@ async fn set_types(
 async fn set_types_by_fqn(
     ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
-    JsonBody(fqns): JsonBody<Vec<String>>,
+    JsonBody(body): JsonBody<Value>,
 ) -> ApiResult<()> {
     let bundle = api
         .load::<WidgetsBundle>(&caller, id, AccessOperation::Write)
         .await?;
-    Ok(api.services.widgets.set_types_by_fqn(&bundle, &fqns).await?)
+    Ok(api
+        .services
+        .widgets
+        .set_types_by_fqn(&bundle, &listed(body)?)
+        .await?)
+}
+
+/// The list of a body. It is read after access is checked, so that nobody learns from an error what others have.
+fn listed<T: DeserializeOwned>(body: Value) -> ApiResult<Vec<T>> {
+    serde_json::from_value(body)
+        .map_err(|error| ApiError::bad_request(format!("A list is expected: {error}")))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -53,6 +53,10 @@ async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> Has
     );
     let comments = admin.get(&comments).await;
     let fields = admin.get("/api/calculatedFields?pageSize=1&page=0").await;
+    let widget_types = admin
+        .get("/api/widgetTypes?pageSize=1&page=0&tenantOnly=true")
+        .await;
+    let bundles = admin.get("/api/widgetsBundles").await;
     let calls = format!("/api/rpc/persistent/device/{}?pageSize=1&page=0", id(&device));
     let calls = admin.get(&calls).await;
     let me = user["id"]["id"].as_str().unwrap();
@@ -107,6 +111,8 @@ async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> Has
         ("timeout", "0".to_owned()),
         ("alarmRuleId", text(&fields["data"][0]["id"])),
         ("calculatedFieldId", text(&fields["data"][0]["id"])),
+        ("widgetTypeId", text(&widget_types["data"][0]["id"])),
+        ("widgetsBundleId", text(&bundles[0]["id"])),
     ])
 }
 
@@ -139,6 +145,11 @@ async fn furnish(world: &RestFixture, admin: &FixtureClient<'_>) {
         "deviceProfileId": profile["id"], "type": "FIRMWARE", "title": "walled", "version": "1", "url": "http://localhost/1",
     });
     admin.post("/api/otaPackage", &package).await;
+    let widget = json!({ "name": "walled", "descriptor": { "type": "latest" } });
+    admin.post("/api/widgetType", &widget).await;
+    admin
+        .post("/api/widgetsBundle", &json!({ "title": "walled" }))
+        .await;
     let field = crate::calculated_fields::doubling(device, "walled");
     admin.post("/api/calculatedField", &field).await;
     let alarm = json!({ "type": "Hot", "originator": device, "severity": "MAJOR" });

@@ -40,6 +40,8 @@ pub trait WidgetTypeStore: TenantEntityStore<WidgetTypeDetails> {
     async fn info(&self, tenant: TenantId, id: WidgetTypeId) -> StoreResult<Option<WidgetTypeInfo>>;
     /// The tenant's type of that fully qualified name, without a prefix for its scope.
     async fn by_fqn(&self, tenant: TenantId, fqn: &str) -> StoreResult<Option<WidgetTypeDetails>>;
+    /// The id of the tenant's type of that name.
+    async fn id_of(&self, tenant: TenantId, fqn: &str) -> StoreResult<Option<WidgetTypeId>>;
     /// The ids of these types that a tenant sees: its own and the system's.
     async fn visible(&self, tenant: TenantId, ids: &[WidgetTypeId]) -> StoreResult<Vec<WidgetTypeId>>;
     /// A page with the bundles of each; text search in the name. Sorts by createdTime, name, deprecated, tenantId.

@@ -12,6 +12,12 @@ use super::{ServiceContext, ServiceError, ServiceResult, saving, validate};
 
 /// Most types in a bundle.
 const MAX_TYPES: usize = 1_000;
+/// Most tags of a type.
+const MAX_TAGS: usize = 100;
+/// Largest picture within a type or a bundle, in bytes.
+const MAX_IMAGE: usize = 1_048_576;
+/// Longest description, in bytes.
+const MAX_DESCRIPTION: usize = 16_384;
 /// Most numbers that are tried behind a name that is taken.
 const MAX_NUMBER: u32 = 10_000;
 
@@ -54,7 +60,7 @@ impl WidgetLibraryService {
                 return Err(ServiceError::invalid("Update of widget type fqn is prohibited!"));
             }
             (Some(old), _) => old.base.fqn.clone(),
-            (None, Some(fqn)) if stores.by_fqn(owner, &fqn).await?.is_some() => {
+            (None, Some(fqn)) if stores.id_of(owner, &fqn).await?.is_some() => {
                 return Err(ServiceError::invalid("Widget type with such fqn already exists!"));
             }
             (None, Some(fqn)) => Some(fqn),
@@ -70,7 +76,7 @@ impl WidgetLibraryService {
     async fn free_fqn(&self, owner: TenantId, name: &str) -> ServiceResult<String> {
         let stores = &self.0.stores.widget_types;
         for candidate in candidates(name) {
-            if stores.by_fqn(owner, &candidate).await?.is_none() {
+            if stores.id_of(owner, &candidate).await?.is_none() {
                 return Ok(candidate);
             }
         }
@@ -102,6 +108,7 @@ impl WidgetLibraryService {
         let stores = &*self.0.stores.widgets_bundles;
         validate::required("Widgets bundle title", &draft.title)?;
         validate::lengths(&[("title", Some(&draft.title)), ("alias", draft.alias.as_deref())])?;
+        check_texts(draft.image.as_deref(), draft.description.as_deref())?;
         let given = draft.alias.take().filter(|alias| !alias.trim().is_empty());
         let old = saving::stored(stores, owner, &draft).await?;
         draft.alias = match (&old, given) {
@@ -197,24 +204,24 @@ impl WidgetLibraryService {
         let mut types = Vec::with_capacity(fqns.len());
         for fqn in fqns {
             let found = self.find_by_fqn(bundle.tenant_id, fqn).await?;
-            let found =
-                found.ok_or_else(|| ServiceError::invalid(format!("Widget type '{fqn}' is not found")))?;
-            types.push(found.base.id);
+            types.push(
+                found.ok_or_else(|| ServiceError::invalid(format!("Widget type '{fqn}' is not found")))?,
+            );
         }
         self.set_types(bundle, &types).await
     }
 
-    async fn find_by_fqn(&self, owner: TenantId, fqn: &str) -> ServiceResult<Option<WidgetTypeDetails>> {
+    async fn find_by_fqn(&self, owner: TenantId, fqn: &str) -> ServiceResult<Option<WidgetTypeId>> {
         let stores = &self.0.stores.widget_types;
-        if let Some(found) = stores.by_fqn(owner, fqn).await? {
+        if let Some(found) = stores.id_of(owner, fqn).await? {
             return Ok(Some(found));
         }
-        if let Some(found) = stores.by_fqn(TenantId::NULL, fqn).await? {
+        if let Some(found) = stores.id_of(TenantId::NULL, fqn).await? {
             return Ok(Some(found));
         }
         Ok(match fqn.split_once('.') {
-            Some(("system", name)) => stores.by_fqn(TenantId::NULL, name).await?,
-            Some(("tenant", name)) => stores.by_fqn(owner, name).await?,
+            Some(("system", name)) => stores.id_of(TenantId::NULL, name).await?,
+            Some(("tenant", name)) => stores.id_of(owner, name).await?,
             _ => None,
         })
     }
@@ -224,6 +231,17 @@ fn check_type(draft: &EntityDraft<WidgetTypeDetails>) -> ServiceResult<()> {
     let base = &draft.base;
     validate::required("Widgets type name", &base.name)?;
     validate::lengths(&[("name", Some(&base.name)), ("fqn", base.fqn.as_deref())])?;
+    check_texts(draft.texts.image.as_deref(), draft.texts.description.as_deref())?;
+    let tags = draft.texts.tags.as_deref().unwrap_or_default();
+    if tags.len() > MAX_TAGS {
+        return Err(ServiceError::invalid(format!(
+            "A widget type can have {MAX_TAGS} tags, not {}",
+            tags.len()
+        )));
+    }
+    for tag in tags {
+        validate::lengths(&[("tag", Some(tag))])?;
+    }
     match &draft.descriptor {
         Value::Object(fields) if !fields.is_empty() => Ok(()),
         Value::Null | Value::Object(_) => {
@@ -231,6 +249,22 @@ fn check_type(draft: &EntityDraft<WidgetTypeDetails>) -> ServiceResult<()> {
         }
         _ => Err(ServiceError::invalid("descriptor must be a JSON object!")),
     }
+}
+
+/// What lists show of each row is bounded, since they have many.
+fn check_texts(image: Option<&str>, description: Option<&str>) -> ServiceResult<()> {
+    for (name, text, most) in [
+        ("image", image, MAX_IMAGE),
+        ("description", description, MAX_DESCRIPTION),
+    ] {
+        let size = text.map_or(0, str::len);
+        if size > most {
+            return Err(ServiceError::invalid(format!(
+                "{name} has {size} bytes, and {most} are allowed"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Identifiers that are made from a name: in lower case, what is no part of a word as `_`; then with a number.

@@ -206,6 +206,14 @@ impl WidgetTypeStore for SqlEntities<WidgetTypeDetails> {
         record::first(&self.database.read(query).await?)
     }
 
+    async fn id_of(&self, tenant: TenantId, fqn: &str) -> StoreResult<Option<WidgetTypeId>> {
+        let query = SqlQuery::new("SELECT id FROM widget_type WHERE fqn = ")
+            .bind(fqn)
+            .owned_by(RowOwner::of(tenant));
+        let rows = self.database.read(query).await?;
+        rows.first().map(|row| row.columns().id()).transpose()
+    }
+
     async fn visible(&self, tenant: TenantId, ids: &[WidgetTypeId]) -> StoreResult<Vec<WidgetTypeId>> {
         let view = WidgetLibraryView {
             tenant,
@@ -256,7 +264,9 @@ impl WidgetTypeStore for SqlEntities<WidgetTypeDetails> {
     }
 
     async fn of_bundle(&self, bundle: WidgetsBundleId) -> StoreResult<Vec<WidgetTypeDetails>> {
-        let sizes = SqlQuery::new("SELECT CAST(COALESCE(SUM(LENGTH(body)), 0) AS BIGINT) FROM widget_type");
+        let sizes = SqlQuery::new(
+            "SELECT CAST(COALESCE(SUM(OCTET_LENGTH(body) + OCTET_LENGTH(doc)), 0) AS BIGINT) FROM widget_type",
+        );
         let size = record::number(&self.database.read(in_bundle(sizes, bundle)).await?)?;
         if size > MAX_BODIES {
             return Err(record::invalid(format!(

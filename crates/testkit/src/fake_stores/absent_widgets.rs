@@ -19,6 +19,9 @@ impl WidgetTypeStore for Absent {
     async fn by_fqn(&self, _: TenantId, _: &str) -> StoreResult<Option<WidgetTypeDetails>> {
         absent()
     }
+    async fn id_of(&self, _: TenantId, _: &str) -> StoreResult<Option<WidgetTypeId>> {
+        absent()
+    }
     async fn visible(&self, _: TenantId, _: &[WidgetTypeId]) -> StoreResult<Vec<WidgetTypeId>> {
         absent()
     }

@@ -69,6 +69,8 @@ pub async fn the_widget_library_is_shared_or_of_a_tenant(stores: &EntityStores) 
     expect_error(types.insert(nobodys).await, StoreErrorKind::Invalid);
     let found = types.by_fqn(world.tenant, "meter").await.unwrap();
     assert_eq!(found, Some(own.clone()));
+    let id = types.id_of(TenantId::NULL, "meter").await.unwrap();
+    assert_eq!(id, Some(shared.base.id));
     assert_eq!(types.get(world.tenant, shared.base.id).await.unwrap(), None);
     let info = types.info(TenantId::NULL, shared.base.id).await.unwrap().unwrap();
     assert_eq!(
