@@ -18,12 +18,17 @@ export interface Arrangement {
 /** Narrower pages show the widgets in one column. */
 export const MOBILE_PX = 960;
 
-interface Placed extends WidgetPlace {
+/** Cells of a grid. */
+export interface Place {
   col: number;
   row: number;
+  sizeX: number;
+  sizeY: number;
 }
 
-const overlap = (a: Placed, b: Placed): boolean =>
+type Placed = WidgetPlace & Place;
+
+const overlap = (a: Place, b: Place): boolean =>
   a.col < b.col + b.sizeX && b.col < a.col + a.sizeX && a.row < b.row + b.sizeY && b.row < a.row + a.sizeY;
 
 /** Gives each widget its cells. One that has none, or lies on an earlier one, takes the first free cells. */
@@ -49,13 +54,22 @@ export function placed(places: WidgetPlace[], columns: number): Placed[] {
   return done;
 }
 
-function desktop({ places, grid }: Layout, width: number, height: number): Arrangement {
-  const visible = places.filter((place) => !place.desktopHide);
-  const columns = Math.max(grid.columns, ...visible.map((place) => (place.col ?? 0) + place.sizeX));
-  const cells = placed(visible, columns);
+/** Returns how many columns a layout has, and the distance of two of them in pixels on a page of this width. */
+export function gridOf({ places, grid }: Layout, width: number): { columns: number; pitch: number } {
+  const columns = Math.max(grid.columns, ...places.filter((place) => !place.desktopHide).map((place) => (place.col ?? 0) + place.sizeX));
+  return { columns, pitch: (grid.outerMargin ? width - grid.margin : width + grid.margin) / columns };
+}
+
+/** Arranges a layout in columns and rows, however narrow the page is. */
+export function desktop(layout: Layout, width: number, height: number): Arrangement {
+  const { places, grid } = layout;
+  const { columns, pitch } = gridOf(layout, width);
+  const cells = placed(
+    places.filter((place) => !place.desktopHide),
+    columns,
+  );
   const margin = grid.margin;
   const outer = grid.outerMargin ? margin : 0;
-  const pitch = (grid.outerMargin ? width - margin : width + margin) / columns;
   const rows = Math.max(1, ...cells.map((cell) => cell.row + cell.sizeY));
   const rowPitch = grid.autoFillHeight ? (grid.outerMargin ? height - margin : height + margin) / rows : pitch;
   const rects = cells.map((cell) => ({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { addNode, connect, cut, move, paste, pieceOf, reach, remove } from "./edits";
 import { readFile, writeFile } from "./file";
-import { apply, begin, redo, undo } from "./history";
+import { apply, begin, redo, undo } from "@/editing/history";
 import { infoWith, readChain, writeChain, type ChainMetadata } from "./model";
 import { validate } from "./validate";
 import type { Component } from "./components";

@@ -1,19 +1,19 @@
 // A stored dashboard as its readers see it.
 
 import { Button, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import type { ReactElement } from "react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { lazy, Suspense, type ReactElement } from "react";
+import { useSearchParams } from "wouter";
 import { api } from "@/api/client";
-import type { Entity } from "@/api/types";
+import { useSession } from "@/app/session";
 import { nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { download } from "@/ui/csv";
 import { Problem, TextLink, Waiting } from "@/ui/feedback";
 import { DashboardView } from "./DashboardView";
+import { draftOf, type StoredDashboard } from "./edit/editor";
 
-interface StoredDashboard extends Entity {
-  configuration: unknown;
-}
+const EditMode = lazy(() => import("./edit/EditMode"));
 
 /** Saves the dashboard as a file that this product and ThingsBoard can bring in. */
 function exportFile(dashboard: StoredDashboard): void {
@@ -22,6 +22,9 @@ function exportFile(dashboard: StoredDashboard): void {
 }
 
 export default function Dashboard({ id }: { id: string }): ReactElement {
+  const { user, authority } = useSession();
+  const cache = useQueryClient();
+  const [search, setSearch] = useSearchParams();
   const dashboard = useQuery({ queryKey: ["dashboard", id], queryFn: () => api.get<StoredDashboard>(`/api/dashboard/${id}`) });
   if (dashboard.isPending) {
     return <Waiting />;
@@ -29,9 +32,23 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
   if (dashboard.isError) {
     return <Problem error={dashboard.error} />;
   }
+  const setEditing = (editing: boolean): void =>
+    setSearch((before) => {
+      const after = new URLSearchParams(before);
+      after.delete("edit");
+      return editing ? new URLSearchParams([...after, ["edit", "true"]]) : after;
+    });
+  const mayEdit = authority === "TENANT_ADMIN";
+  if (mayEdit && search.get("edit") === "true") {
+    return (
+      <Suspense fallback={<Waiting />}>
+        <EditMode key={id} stored={dashboard.data} onSaved={(saved) => cache.setQueryData(["dashboard", id], saved)} onDone={() => setEditing(false)} />
+      </Suspense>
+    );
+  }
   return (
     <DashboardView
-      key={id}
+      key={`${id} ${dashboard.data.version}`}
       id={id}
       configuration={dashboard.data.configuration}
       title={
@@ -41,6 +58,9 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
       }
       tools={
         <>
+          {mayEdit && (
+            <Button onClick={() => setEditing(true)}>{draftOf(user.id.id, id) === undefined ? t("Edit") : t("Go on editing")}</Button>
+          )}
           <Button variant="default" onClick={() => exportFile(dashboard.data)}>
             {t("Export")}
           </Button>

@@ -16,7 +16,7 @@ import { download } from "@/ui/csv";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { Canvas } from "./Canvas";
 import { EditorContext, loadChain, NO_MARKS, useEditor, useNewEditor, type Loaded } from "./editor";
-import { Leaving } from "./Leaving";
+import { Leaving } from "@/editing/Leaving";
 import { NodePanel } from "./NodePanel";
 import { NodeTypes } from "./NodeTypes";
 import { duplicate, removeSelected, useShortcuts } from "./shortcuts";

@@ -5,7 +5,7 @@ import { api, ApiError } from "@/api/client";
 import type { Entity } from "@/api/types";
 import { t } from "@/i18n";
 import type { Component } from "@/ruleChain/components";
-import { apply, begin, redo, undo, type History } from "@/ruleChain/history";
+import { apply, begin, redo, undo, type History } from "@/editing/history";
 import { infoWith, readChain, writeChain, type ChainDocument, type ChainMetadata, type Json } from "@/ruleChain/model";
 import { validate, type Finding } from "@/ruleChain/validate";
 import { notify } from "@/ui/feedback";

@@ -30,7 +30,7 @@ export function Leaving({ dirty }: { dirty: boolean }): ReactElement {
   }, [dirty]);
   return (
     <Modal opened={target !== undefined} onClose={() => setTarget(undefined)} title={t("Leave without saving?")} closeButtonProps={{ "aria-label": t("Close") }}>
-      <Text mb="md">{t("Your changes stay in this browser, and are back when you open the chain again.")}</Text>
+      <Text mb="md">{t("Your changes stay in this browser, and are back when you open this again.")}</Text>
       <Group>
         <Button onClick={() => target !== undefined && go(target)}>{t("Leave")}</Button>
         <Button variant="default" onClick={() => setTarget(undefined)}>
