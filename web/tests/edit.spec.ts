@@ -138,3 +138,28 @@ test("a customer user is offered no editing", async ({ page, program }) => {
   await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
   await expect(page.getByRole("button", { name: "Edit", exact: true })).toHaveCount(0);
 });
+
+test("a public link shows the dashboard without account and menu, until it is withdrawn", async ({ browser, page, program }) => {
+  const { id } = await create(program, TWO);
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${id.id}`);
+  await page.getByRole("button", { name: "Share" }).click();
+  await page.getByRole("button", { name: "Make it public" }).click();
+  const link = await page.getByRole("textbox", { name: "Link" }).inputValue();
+  const visitor = await (await browser.newContext()).newPage();
+  await visitor.goto(link);
+  await expect(visitor.getByRole("region", { name: "A", exact: true })).toBeVisible();
+  await expect(visitor.getByRole("button", { name: "Edit", exact: true })).toHaveCount(0);
+  await expect(visitor.getByRole("navigation")).toHaveCount(0);
+  expect(await visitor.evaluate(() => localStorage.getItem("jwt_token")), "a visitor's tokens stay in the page").toBeNull();
+  await visitor.goto(`${link}&embedded=true`);
+  await expect(visitor.getByRole("region", { name: "A", exact: true })).toBeVisible();
+  await expect(visitor.getByRole("button", { name: "Full screen" })).toHaveCount(0);
+  await page.goto(link);
+  await expect(page.getByRole("region", { name: "A", exact: true })).toBeVisible();
+  await page.goto(`${program.url}/dashboards/${id.id}`);
+  await page.getByRole("button", { name: "Share" }).click();
+  await page.getByRole("button", { name: "Make it private" }).click();
+  await expect(page.getByRole("button", { name: "Make it public" })).toBeVisible();
+  await visitor.goto(link);
+  await expect(visitor.getByRole("alert")).toBeVisible();
+});

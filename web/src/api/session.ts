@@ -31,6 +31,25 @@ export function clearTokens(): void {
   localStorage.removeItem(REFRESH);
 }
 
+/** The tokens of a visitor who came by a public link. They are this page's alone, so that nobody who is logged in is logged out. */
+let visitor: TokenPair | undefined;
+
+async function pairFrom(path: string, body: object): Promise<TokenPair> {
+  const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  if (answer.status === 401 || answer.status === 400) {
+    throw new SessionEnded();
+  }
+  if (!answer.ok) {
+    throw new Error(`HTTP ${answer.status}`);
+  }
+  return (await answer.json()) as TokenPair;
+}
+
+/** Begins a session of somebody who has a public link and no account. */
+export async function enterAsVisitor(publicId: string): Promise<void> {
+  visitor = await pairFrom("/api/auth/login/public", { publicId });
+}
+
 /** Reads the claims of a token without checking its signature, which only the server can. */
 export function claimsOf(token: string): TokenClaims | undefined {
   const payload = token.split(".")[1];
@@ -46,19 +65,23 @@ export function claimsOf(token: string): TokenClaims | undefined {
 }
 
 export function currentClaims(): TokenClaims | undefined {
-  const token = localStorage.getItem(ACCESS);
+  const token = visitor?.token ?? localStorage.getItem(ACCESS);
   return token === null ? undefined : claimsOf(token);
 }
 
 /** Returns an access token that is valid for a while, renewed if need be. */
 export async function getToken(now: number = Date.now()): Promise<string> {
-  const token = localStorage.getItem(ACCESS);
+  const token = visitor?.token ?? localStorage.getItem(ACCESS);
   const claims = token === null ? undefined : claimsOf(token);
   return token !== null && claims !== undefined && claims.exp * 1000 - MARGIN_MS > now ? token : renewToken(token);
 }
 
 /** Renews the access token. Of several tabs one asks the server; the others find what it stored. */
 export async function renewToken(refused: string | null): Promise<string> {
+  if (visitor !== undefined) {
+    visitor = visitor.token === refused ? await pairFrom("/api/auth/token", { refreshToken: visitor.refreshToken }) : visitor;
+    return visitor.token;
+  }
   const renew = async (): Promise<string> => {
     const stored = localStorage.getItem(ACCESS);
     if (stored !== null && stored !== refused) {
@@ -68,18 +91,7 @@ export async function renewToken(refused: string | null): Promise<string> {
     if (refreshToken === null) {
       throw new SessionEnded();
     }
-    const answer = await fetch("/api/auth/token", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ refreshToken }),
-    });
-    if (answer.status === 401 || answer.status === 400) {
-      throw new SessionEnded();
-    }
-    if (!answer.ok) {
-      throw new Error(`HTTP ${answer.status}`);
-    }
-    const pair = (await answer.json()) as TokenPair;
+    const pair = await pairFrom("/api/auth/token", { refreshToken });
     saveTokens(pair);
     return pair.token;
   };

@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Component, lazy, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { api, goToLogin } from "@/api/client";
-import { currentClaims } from "@/api/session";
+import { currentClaims, enterAsVisitor, SessionEnded, type TokenClaims } from "@/api/session";
 import type { EntityId, User } from "@/api/types";
 import { KINDS } from "@/entities/kinds";
 import { t, useLanguage } from "@/i18n";
@@ -58,6 +58,7 @@ function Screens(): ReactElement {
           <Route path="/security-settings/auditLogs" component={AuditLog} />
           <Route path="/account/security" component={Account} />
           <Route path="/dashboards/:id">{({ id }) => <Dashboard id={id} />}</Route>
+          <Route path="/dashboard/:id">{({ id }) => <Dashboard id={id} />}</Route>
           <Route path="/ruleChains" component={RuleChains} />
           <Route path="/ruleChains/:id">{({ id }) => <RuleChain key={id} id={id} />}</Route>
           {KINDS.map((kind) => (
@@ -84,15 +85,34 @@ function Screens(): ReactElement {
   );
 }
 
+type OwnUser = User & { customerId?: EntityId };
+
+/** Who came by a public link has no account, so what there is to know is in the token. */
+function visitorOf(claims: TokenClaims): OwnUser {
+  return { id: { entityType: "USER", id: claims.userId }, authority: "CUSTOMER_USER", email: t("Visitor") };
+}
+
+/** Returns whoever uses this page; nobody leads to the log-in page. */
+async function loadUser(): Promise<OwnUser> {
+  const publicId = new URLSearchParams(location.search).get("publicId");
+  if (publicId !== null && BARE.test(location.pathname)) {
+    await enterAsVisitor(publicId).catch((error: unknown) => {
+      throw error instanceof SessionEnded ? new Error("This public link does not work any more. Ask whoever gave it to you for a new one.") : error;
+    });
+  }
+  const claims = currentClaims();
+  return claims?.isPublic === true ? visitorOf(claims) : api.get<OwnUser>("/api/auth/user");
+}
+
+/** Paths of a dashboard alone, without menu. */
+const BARE = /^\/dashboard\//;
+
 export function App(): ReactElement {
   useLanguage();
-  const claims = currentClaims();
-  const user = useQuery({
-    queryKey: ["own user"],
-    enabled: claims !== undefined,
-    queryFn: () => api.get<User & { customerId?: EntityId }>("/api/auth/user"),
-  });
-  const isKnown = claims !== undefined;
+  const [path] = useLocation();
+  const isPublic = BARE.test(path) && new URLSearchParams(location.search).has("publicId");
+  const isKnown = isPublic || currentClaims() !== undefined;
+  const user = useQuery({ queryKey: ["own user"], enabled: isKnown, queryFn: loadUser });
   useEffect(() => {
     if (!isKnown) {
       goToLogin();
@@ -107,9 +127,15 @@ export function App(): ReactElement {
   const session = { user: user.data, authority: user.data.authority, customerId: user.data.customerId?.id ?? "" };
   return (
     <SessionContext value={session}>
-      <Shell>
-        <Screens />
-      </Shell>
+      {BARE.test(path) ? (
+        <main>
+          <Screens />
+        </main>
+      ) : (
+        <Shell>
+          <Screens />
+        </Shell>
+      )}
     </SessionContext>
   );
 }

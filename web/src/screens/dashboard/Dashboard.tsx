@@ -3,7 +3,7 @@
 import { Button, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, type ReactElement } from "react";
-import { useSearchParams } from "wouter";
+import { useLocation, useSearchParams } from "wouter";
 import { api } from "@/api/client";
 import { useSession } from "@/app/session";
 import { nameOf } from "@/entities/kinds";
@@ -11,6 +11,7 @@ import { t } from "@/i18n";
 import { download } from "@/ui/csv";
 import { Problem, TextLink, Waiting } from "@/ui/feedback";
 import { DashboardView } from "./DashboardView";
+import { ShareButton } from "./ShareButton";
 import { draftOf, type StoredDashboard } from "./edit/editor";
 
 const EditMode = lazy(() => import("./edit/EditMode"));
@@ -24,6 +25,7 @@ function exportFile(dashboard: StoredDashboard): void {
 export default function Dashboard({ id }: { id: string }): ReactElement {
   const { user, authority } = useSession();
   const cache = useQueryClient();
+  const [path] = useLocation();
   const [search, setSearch] = useSearchParams();
   const dashboard = useQuery({ queryKey: ["dashboard", id], queryFn: () => api.get<StoredDashboard>(`/api/dashboard/${id}`) });
   if (dashboard.isPending) {
@@ -38,8 +40,10 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
       after.delete("edit");
       return editing ? new URLSearchParams([...after, ["edit", "true"]]) : after;
     });
-  const mayEdit = authority === "TENANT_ADMIN";
-  if (mayEdit && search.get("edit") === "true") {
+  const flag = (name: string): boolean => search.get(name) === "true";
+  const isBare = path.startsWith("/dashboard/");
+  const mayEdit = authority === "TENANT_ADMIN" && !flag("readonly");
+  if (mayEdit && flag("edit")) {
     return (
       <Suspense fallback={<Waiting />}>
         <EditMode key={id} stored={dashboard.data} onSaved={(saved) => cache.setQueryData(["dashboard", id], saved)} onDone={() => setEditing(false)} />
@@ -48,9 +52,10 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
   }
   return (
     <DashboardView
-      key={`${id} ${dashboard.data.version}`}
+      key={id}
       id={id}
       configuration={dashboard.data.configuration}
+      hideToolbar={isBare && (flag("embedded") || flag("hideToolbar"))}
       title={
         <Title order={1} size="h2">
           {nameOf(dashboard.data)}
@@ -61,10 +66,13 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
           {mayEdit && (
             <Button onClick={() => setEditing(true)}>{draftOf(user.id.id, id) === undefined ? t("Edit") : t("Go on editing")}</Button>
           )}
-          <Button variant="default" onClick={() => exportFile(dashboard.data)}>
-            {t("Export")}
-          </Button>
-          <TextLink to={`/dashboards/${id}/details`}>{t("Details")}</TextLink>
+          {!isBare && (
+            <Button variant="default" onClick={() => exportFile(dashboard.data)}>
+              {t("Export")}
+            </Button>
+          )}
+          {mayEdit && <ShareButton dashboard={dashboard.data} onChange={(changed) => cache.setQueryData(["dashboard", id], { ...dashboard.data, ...changed })} />}
+          {!isBare && <TextLink to={`/dashboards/${id}/details`}>{t("Details")}</TextLink>}
         </>
       }
     />

@@ -89,13 +89,15 @@ interface ViewProps {
   title: ReactNode;
   configuration: unknown;
   tools: ReactNode;
+  /** Whether only the widgets are shown. */
+  hideToolbar?: boolean;
 }
 
-export function DashboardView({ id, title, configuration, tools }: ViewProps): ReactElement {
+export function DashboardView({ id, title, configuration, tools, hideToolbar }: ViewProps): ReactElement {
   const model = useMemo(() => readDashboard(configuration), [configuration]);
   const [search, setSearch] = useSearchParams();
   const [window, setWindow] = useState(() => readTimeWindow(model.timeWindow));
-  const [, goTo] = useLocation();
+  const [location, goTo] = useLocation();
   const frame = useRef<HTMLDivElement>(null);
   const path = useMemo(() => readStatePath(search.get("state"), model), [search, model]);
   const current = path.at(-1) ?? { id: "", params: {} };
@@ -119,12 +121,14 @@ export function DashboardView({ id, title, configuration, tools }: ViewProps): R
           open(url, "_blank", "noopener");
         }
       } else if (action.type === "openDashboard") {
-        goTo(`/dashboards/${action.dashboardId ?? id}`);
+        const publicId = search.get("publicId");
+        const other = action.dashboardId ?? id;
+        goTo(location.startsWith("/dashboard/") ? `/dashboard/${other}${publicId === null ? "" : `?publicId=${encodeURIComponent(publicId)}`}` : `/dashboards/${other}`);
       } else {
         go(pathAfter(action, path, entity));
       }
     },
-    [id, go, goTo, path],
+    [id, go, goTo, location, path, search],
   );
   const stateName = (open: OpenState): string => {
     const name = model.states.find((one) => one.id === open.id)?.name ?? open.id;
@@ -132,25 +136,27 @@ export function DashboardView({ id, title, configuration, tools }: ViewProps): R
   };
   return (
     <div ref={frame} className={classes["board"]}>
-      <Group mb="sm">
-        {title}
-        {path.length > 1 && (
-          <Breadcrumbs>
-            {path.map((open, n) => (
-              <Button key={`${open.id} ${n}`} size="compact-sm" variant="subtle" onClick={() => go(path.slice(0, n + 1))}>
-                {stateName(open)}
-              </Button>
-            ))}
-          </Breadcrumbs>
-        )}
-        <Group ml="auto" gap="xs">
-          <WindowPicker window={window} onChange={setWindow} />
-          <Button variant="default" onClick={() => void frame.current?.requestFullscreen()}>
-            {t("Full screen")}
-          </Button>
-          {tools}
+      {hideToolbar !== true && (
+        <Group mb="sm">
+          {title}
+          {path.length > 1 && (
+            <Breadcrumbs>
+              {path.map((open, n) => (
+                <Button key={`${open.id} ${n}`} size="compact-sm" variant="subtle" onClick={() => go(path.slice(0, n + 1))}>
+                  {stateName(open)}
+                </Button>
+              ))}
+            </Breadcrumbs>
+          )}
+          <Group ml="auto" gap="xs">
+            <WindowPicker window={window} onChange={setWindow} />
+            <Button variant="default" onClick={() => void frame.current?.requestFullscreen()}>
+              {t("Full screen")}
+            </Button>
+            {tools}
+          </Group>
         </Group>
-      </Group>
+      )}
       {state !== undefined && (
         <div className={classes["layouts"]}>
           {[state.main, state.right].map((layout, n) =>
