@@ -12,11 +12,17 @@ const FOLDER_POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inlin
     style-src 'self' 'unsafe-inline'; img-src * data: blob:; font-src 'self' data:; connect-src * ws: wss: data: blob:; \
     worker-src 'self' blob:; frame-src *; object-src 'none'; base-uri 'self'; frame-ancestors 'self'";
 
+/// The page in which code of tenants runs: it has no origin, so nothing of the user's, and no network.
+pub(crate) const SANDBOX: &str = "/sandbox.html";
+const SANDBOX_POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob:; \
+    worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; frame-ancestors 'self'";
+
 /// Whose pages are served.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PagePolicy {
     Own,
     Folder,
+    Sandbox,
 }
 
 /// Adds the headers that keep a page's scripts and its opener apart from others.
@@ -24,6 +30,7 @@ pub(crate) fn protect(head: &mut HeaderMap, policy: PagePolicy) {
     let content = match policy {
         PagePolicy::Own => OWN_POLICY,
         PagePolicy::Folder => FOLDER_POLICY,
+        PagePolicy::Sandbox => SANDBOX_POLICY,
     };
     let mut set = |name: HeaderName, value: &'static str| {
         head.insert(name, HeaderValue::from_static(value));

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse as _, Response};
 use tower::ServiceExt as _;
 use tower_http::services::ServeDir;
 
-use self::headers::{PagePolicy, protect};
+use self::headers::{PagePolicy, SANDBOX, protect};
 
 /// The page that starts the application; it answers every path that a person can have in the address bar.
 const APPLICATION: &str = "/index.html";
@@ -139,6 +139,11 @@ impl PageRequest {
     }
 
     fn protected(&self, mut answer: Response, policy: PagePolicy) -> Response {
+        let policy = if self.path == SANDBOX {
+            PagePolicy::Sandbox
+        } else {
+            policy
+        };
         protect(answer.headers_mut(), policy);
         answer
     }

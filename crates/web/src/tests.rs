@@ -85,3 +85,17 @@ async fn a_folder_serves_its_files_and_nothing_beside_them() {
         assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
     }
 }
+
+#[tokio::test]
+async fn code_of_tenants_gets_no_origin_and_no_network() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("sandbox.html"), "<p>sandbox</p>").unwrap();
+    let routes = routes(UiSource::Folder(place.path().to_owned()));
+    let page = ask(&routes, "/sandbox.html", "text/html").await;
+    let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+    assert!(
+        policy.starts_with("sandbox allow-scripts; default-src 'none';"),
+        "{policy}"
+    );
+    assert!(!policy.contains("connect-src") && !policy.contains("allow-same-origin"));
+}

@@ -11,6 +11,8 @@ export interface DataKey {
   decimals: number | undefined;
   settings: Json;
   hidden: boolean;
+  /** The key as it is stored, for what only few widgets read. */
+  raw: Json;
 }
 
 export interface Datasource {
@@ -19,6 +21,10 @@ export interface Datasource {
   deviceId: string | undefined;
   filterId: string | undefined;
   dataKeys: DataKey[];
+  /** Keys of which a widget of points wants the latest value beside them. */
+  latestKeys: DataKey[];
+  /** Which alarms a source that counts them means. */
+  alarmFilter: Json;
 }
 
 export interface Widget {
@@ -104,30 +110,34 @@ export function number(value: unknown): number | undefined {
 const KEY_TYPES = ["timeseries", "attribute", "entityField"] as const;
 const SOURCE_TYPES = ["entity", "device", "entityCount", "alarmCount", "function"] as const;
 
-function readKey(value: unknown): DataKey {
+/** Reads a data key; units and decimals that it lacks are those of its widget. */
+export function readKey(value: unknown, config: Json = {}): DataKey {
   const key = object(value);
   const name = text(key["name"]) ?? "";
-  const units = key["units"];
+  const units = key["units"] === undefined || key["units"] === null || key["units"] === "" ? config["units"] : key["units"];
   return {
     name,
     type: KEY_TYPES.find((type) => type === key["type"]) ?? "other",
     label: text(key["label"]) ?? name,
     color: text(key["color"]) ?? "#2196f3",
     units: text(units) ?? text(object(units)["from"]),
-    decimals: number(key["decimals"]),
+    decimals: number(key["decimals"]) ?? number(config["decimals"]),
     settings: object(key["settings"]),
     hidden: key["hidden"] === true,
+    raw: key,
   };
 }
 
-function readSource(value: unknown): Datasource {
+export function readSource(value: unknown, config: Json = {}): Datasource {
   const source = object(value);
   return {
     type: SOURCE_TYPES.find((type) => type === source["type"]) ?? "entity",
     aliasId: text(source["entityAliasId"]) ?? text(source["deviceAliasId"]),
     deviceId: text(source["deviceId"]),
     filterId: text(source["filterId"]),
-    dataKeys: list(source["dataKeys"]).map(readKey),
+    dataKeys: list(source["dataKeys"]).map((key) => readKey(key, config)),
+    latestKeys: list(source["latestDataKeys"]).map((key) => readKey(key, config)),
+    alarmFilter: object(source["alarmFilterConfig"]),
   };
 }
 
@@ -151,7 +161,7 @@ function readWidget(id: string, value: unknown): Widget {
     title: text(config["title"]) ?? "",
     showTitle: config["showTitle"] !== false,
     timeWindow: config["useDashboardTimewindow"] === false ? config["timewindow"] : undefined,
-    datasources: list(config["datasources"]).map(readSource),
+    datasources: list(config["datasources"]).map((source) => readSource(source, config)),
     alarmSource: config["alarmSource"] === undefined || config["alarmSource"] === null ? undefined : readSource(config["alarmSource"]),
     config,
     settings: object(config["settings"]),

@@ -1,12 +1,12 @@
 // What a widget asks the server for, and what has come: entities with their latest values and points.
 
-import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { useMemo, useSyncExternalStore } from "react";
 import type { EntityId } from "@/api/types";
 import type { LiveCommand, LiveUpdate } from "@/live/protocol";
-import { live } from "@/live/socket";
 import type { DataKey, Dashboard, Datasource, Json } from "./model";
 import { list, number, object, text } from "./model";
 import { resolveAlias } from "./state";
+import { JoinedSources } from "./sharedSource";
 import { boundsOf, pointsCommand, type TimeWindow } from "./timeWindow";
 
 export interface Point {
@@ -33,10 +33,15 @@ const LATEST_TYPES: Record<DataKey["type"], string | undefined> = {
   entityField: "ENTITY_FIELD",
   other: undefined,
 };
+/** Where the count of a counting source is kept among its latest values. */
+const COUNT = "COUNT/count";
 
 /** Returns the latest value of a key of a datasource. */
 export function latestOf(entity: EntityValues, key: DataKey): Point | undefined {
   const type = LATEST_TYPES[key.type];
+  if (key.type === "other") {
+    return entity.latest.get(COUNT);
+  }
   return key.type === "entityField" && key.name === "name"
     ? { ts: 0, value: entity.name }
     : type === undefined
@@ -53,16 +58,25 @@ export function filterOf(source: Datasource, dashboard: Dashboard, params: Json)
   return alias === undefined ? undefined : resolveAlias(alias.filter, params);
 }
 
-interface Request {
+export interface SourceRequest {
   source: Datasource;
   filter: Json;
   keyFilters: unknown[];
   window: TimeWindow | undefined;
 }
 
+/** Makes the command that counts entities or alarms. */
+function countCommand({ source, filter, keyFilters }: SourceRequest): LiveCommand {
+  const query = { entityFilter: filter, keyFilters };
+  return source.type === "entityCount" ? { type: "ENTITY_COUNT", query } : { type: "ALARM_COUNT", query: { ...query, ...source.alarmFilter } };
+}
+
 /** Makes the one command that asks for the entities of a datasource, their latest values, and points if there is a window. */
-export function commandOf({ source, filter, keyFilters, window }: Request, now: number): LiveCommand {
-  const keys = source.dataKeys.flatMap((key) => {
+export function commandOf({ source, filter, keyFilters, window }: SourceRequest, now: number): LiveCommand {
+  if (source.type === "entityCount" || source.type === "alarmCount") {
+    return countCommand({ source, filter, keyFilters, window });
+  }
+  const keys = [...source.dataKeys, ...source.latestKeys].flatMap((key) => {
     const type = LATEST_TYPES[key.type];
     return type === undefined ? [] : [{ type, key: key.name }];
   });
@@ -79,7 +93,7 @@ export function commandOf({ source, filter, keyFilters, window }: Request, now: 
       entityFields: [...fields].map((key) => ({ type: "ENTITY_FIELD", key })),
       latestValues: values,
     },
-    ...(values.length > 0 && window === undefined ? { latestCmd: { keys: values } } : {}),
+    ...(values.length > 0 && (window === undefined || series.length === 0 || source.latestKeys.length > 0) ? { latestCmd: { keys: values } } : {}),
     ...(window === undefined || series.length === 0 ? {} : pointsCommand(window, [...new Set(series)], now)),
   };
 }
@@ -105,10 +119,17 @@ export class SourceData {
   private shown: readonly EntityValues[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private failure: string | undefined;
+  private totalElements = 0;
 
   constructor(private readonly window: TimeWindow | undefined) {}
 
-  take(update: LiveUpdate & { data?: unknown; update?: unknown }, now: number = Date.now()): void {
+  take(update: LiveUpdate & { data?: unknown; update?: unknown; count?: unknown }, now: number = Date.now()): void {
+    const count = number(update.count);
+    if (count !== undefined) {
+      const latest = new Map([[COUNT, { ts: now, value: String(count) }]]);
+      this.byId.set("count", { id: { entityType: "", id: "count" }, name: "", latest, points: new Map() });
+    }
+    this.totalElements = number(object(update.data)["totalElements"]) ?? this.totalElements;
     this.failure = update.errorCode === undefined || update.errorCode === 0 ? undefined : (update.errorMsg ?? "");
     const page = list(object(update.data)["data"]);
     [...page, ...list(update.update)].forEach((entity) => this.takeEntity(object(entity), now));
@@ -147,15 +168,25 @@ export class SourceData {
   };
   readonly entities = (): readonly EntityValues[] => this.shown;
   readonly problem = (): string | undefined => this.failure;
+  readonly total = (): number => this.totalElements;
 }
 
-/** Follows a datasource as long as the widget is shown. An unresolved one has no entities. */
-export function useSource(request: Request | undefined): { entities: readonly EntityValues[]; problem: string | undefined } {
-  const identity = JSON.stringify(request);
-  const data = useMemo(() => new SourceData((JSON.parse(identity ?? "null") as Request | null)?.window), [identity]);
-  useEffect(() => {
-    const wanted = identity === undefined ? undefined : (JSON.parse(identity) as Request);
-    return wanted === undefined ? undefined : live.subscribe(commandOf(wanted, Date.now()), (update) => data.take(update));
-  }, [identity, data]);
-  return { entities: useSyncExternalStore(data.watch, data.entities), problem: useSyncExternalStore(data.watch, data.problem) };
+/** What one source of a widget has shown so far. */
+export interface SourceValues {
+  source: Datasource;
+  entities: readonly EntityValues[];
+  problem: string | undefined;
+  /** How many entities there are, which can be more than are shown. */
+  total: number;
+}
+
+/** Follows the datasources of a widget as long as it is shown. An unresolved one has no entities. */
+export function useSources(requests: (SourceRequest | undefined)[], sources: Datasource[]): SourceValues[] {
+  const identities = JSON.stringify(requests.map((request) => (request === undefined ? "" : JSON.stringify(request))));
+  const joined = useMemo(() => new JoinedSources(JSON.parse(identities) as string[]), [identities]);
+  const shown = useSyncExternalStore(joined.watch, joined.current);
+  return useMemo(
+    () => sources.map((source, n) => ({ source, ...(shown[n] ?? { entities: [], problem: undefined, total: 0 }) })),
+    [sources, shown],
+  );
 }

@@ -17,9 +17,12 @@ export interface LiveUpdate extends Partial<LatestUpdate> {
   cmdId?: number;
 }
 
+/** Commands that end by a command of another name; the others are sent again with `unsubscribe`. */
+const ENDED_BY_NAME = new Set(["ENTITY_DATA", "ENTITY_COUNT", "ALARM_DATA", "ALARM_COUNT", "ALARM_STATUS", "NOTIFICATIONS"]);
+
 /** Returns the command that ends what a command began. */
 export function endOf(command: LiveCommand): LiveCommand {
-  return command.type === "ENTITY_DATA" ? { type: "ENTITY_DATA_UNSUBSCRIBE" } : { ...command, unsubscribe: true };
+  return ENDED_BY_NAME.has(command.type) ? { type: `${command.type}_UNSUBSCRIBE` } : { ...command, unsubscribe: true };
 }
 
 /** The most commands in one frame, as ThingsBoard's own client sends them. */

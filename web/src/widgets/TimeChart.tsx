@@ -8,10 +8,9 @@ import { object, type DataKey } from "@/dashboard/model";
 import type { EntityValues } from "@/dashboard/source";
 import { t } from "@/i18n";
 import { EmptyState } from "@/ui/feedback";
+import { PALETTE } from "./color";
 import type { WidgetProps } from "./registry";
 import classes from "./widgets.module.css";
-
-const PALETTE = ["#2196f3", "#f44336", "#4caf50", "#ff9800", "#9c27b0", "#009688", "#795548", "#607d8b"];
 
 export interface Series {
   label: string;

@@ -2,15 +2,17 @@
 
 import { lazy, type ComponentType, type LazyExoticComponent } from "react";
 import type { Widget } from "@/dashboard/model";
-import type { EntityValues } from "@/dashboard/source";
+import type { EntityValues, SourceValues } from "@/dashboard/source";
 
 export interface WidgetProps {
   widget: Widget;
+  /** Entities of all datasources. */
   entities: readonly EntityValues[];
+  sources: SourceValues[];
   /** First and last moment that charts show. */
   bounds: [number, number];
   /** Does what the widget declares for a click on one of its sources. */
-  act: (source: string, entity: EntityValues) => void;
+  act: (source: string, entity: EntityValues | undefined, name?: string) => void;
 }
 
 interface Renderer {
@@ -20,45 +22,44 @@ interface Renderer {
   names: RegExp;
 }
 
+type Part = () => Promise<{ default: ComponentType<WidgetProps> }>;
+
+function renderer(names: RegExp, part: Part, points = false): Renderer {
+  return { names, draw: lazy(part), points };
+}
+
+const POINTS = true;
+
+/** The first one whose pattern fits is taken. */
 const RENDERERS: Renderer[] = [
-  {
-    names: /^(time_series_chart|line_chart|bar_chart|point_chart|state_chart|range_chart|bar_chart_with_labels|charts\.(basic_timeseries|timeseries_bars_flot|state_chart))$|_range_chart$/,
-    points: true,
-    draw: lazy(() => import("./TimeChart")),
-  },
-  { names: /^cards\.timeseries_table$/, points: true, draw: lazy(() => import("./PointsTable")) },
-  { names: /^cards\.entities_table$|^entity_admin_widgets\.|_admin_table$/, points: false, draw: lazy(() => import("./EntitiesTable")) },
-  { names: /^cards\.(attributes_card|label_widget)$/, points: false, draw: lazy(() => import("./EntitiesTable")) },
-  {
-    names: /value_card$|^cards\.(simple_card|horizontal_value_card|value_card)$|_card(_with_background)?$|^label_value_card$/,
-    points: false,
-    draw: lazy(() => import("./ValueCard")),
-  },
-  { names: /progress_bar(_with_background)?$|gauge|_justgage$|^(battery_level|signal_strength)$|_tank$/, points: false, draw: lazy(() => import("./ProgressBar")) },
+  renderer(/^(time_series_chart|(line|bar|point|state)_chart|bar_chart_with_labels|charts\.(basic_timeseries|timeseries_bars_flot|state_chart))$|(^|_)range_chart(_with_background)?$/, () => import("./TimeChart"), POINTS),
+  renderer(/aggregated_value_card|chart_card(_with_background)?$/, () => import("./ChartCard"), POINTS),
+  renderer(/^cards\.(markdown_card|html_card|html_value_card)$/, () => import("./MarkupCard")),
+  renderer(/^cards\.timeseries_table$/, () => import("./PointsTable"), POINTS),
+  renderer(/^cards\.entities_table$|_admin_table$/, () => import("./EntitiesTable")),
+  renderer(/^alarm_widgets\.alarms_table$/, () => import("./AlarmsTable")),
+  renderer(/(^|\.)(alarm|entity)_count$/, () => import("./CountCard")),
+  renderer(/^((horizontal_)?(pie|doughnut)|bars|polar_area|radar)$|^charts\.(bars|pie|\w+_chart_js)$/, () => import("./LatestChart")),
+  renderer(/^battery_level$|^signal_strength$|^status_widget$|^wind_speed_and_direction$/, () => import("./Indicator")),
+  renderer(/_tank$|liquid_level/, () => import("./Tank")),
+  renderer(/progress_bar(_with_background)?$/, () => import("./ProgressBar")),
+  renderer(/gauge|_justgage$|^analogue_|compass|^digital_gauges\.|_thermometer$|_speedometer$/, () => import("./Gauge")),
+  renderer(/^cards\.(attributes_card|label_widget)$/, () => import("./EntitiesTable")),
+  renderer(/^cards\.simple_card$|^(?!navigation_).*_card(_with_background)?$/, () => import("./ValueCard")),
 ];
+const CUSTOM = renderer(/^/, () => import("./CustomWidget"));
+const UNKNOWN = renderer(/^/, () => import("./UnknownWidget"));
 
-/** Cards that the pattern of value cards would take by their names, but that show something else. */
-const NOT_VALUES = /(chart_card|aggregated_value_card|markdown_card|html_card|html_value_card|navigation_card)/;
-const MARKUP: Renderer = { names: /^cards\.(markdown_card|html_card|html_value_card)$/, points: false, draw: lazy(() => import("./MarkupCard")) };
-const CHART_CARD: Renderer = { names: /chart_card|aggregated_value_card/, points: true, draw: lazy(() => import("./TimeChart")) };
-const UNKNOWN: Renderer = { names: /^/, points: false, draw: lazy(() => import("./UnknownWidget")) };
-
-/** Returns the renderer of a widget type, such as `system.cards.value_card`. Types of tenants have code of their own, which is not run. */
+/** Returns the renderer of a widget type, such as `system.cards.value_card`. Types of tenants have code of their own, which runs in the sandbox. */
 export function rendererOf(fqn: string): Renderer {
-  const name = /^system\.(.*)$/.exec(fqn)?.[1];
+  const [, scope, name] = /^(system|tenant)\.(.+)$/.exec(fqn) ?? [];
   if (name === undefined) {
     return UNKNOWN;
   }
-  const special = [MARKUP, CHART_CARD].find((renderer) => renderer.names.test(name));
-  return special ?? (NOT_VALUES.test(name) ? UNKNOWN : (RENDERERS.find((renderer) => renderer.names.test(name)) ?? UNKNOWN));
+  return scope === "tenant" ? CUSTOM : (RENDERERS.find((one) => one.names.test(name)) ?? UNKNOWN);
 }
 
 /** Whether a type is drawn by more than the frame for unknown ones. */
 export function isKnown(fqn: string): boolean {
   return rendererOf(fqn) !== UNKNOWN;
-}
-
-/** Whether it is the table of alarms, which asks for alarms instead of values. */
-export function isAlarms(fqn: string): boolean {
-  return fqn === "system.alarm_widgets.alarms_table";
 }

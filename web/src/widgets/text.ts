@@ -7,7 +7,7 @@ import { latestOf, type EntityValues } from "@/dashboard/source";
 export function shownValue(value: string, key: Pick<DataKey, "decimals" | "units">): string {
   const numeric = value.trim() !== "" && Number.isFinite(Number(value));
   const text = numeric && key.decimals !== undefined ? String(Number(Number(value).toFixed(key.decimals))) : value;
-  return key.units === undefined ? text : `${text} ${key.units}`;
+  return key.units === undefined || value === "" ? text : `${text} ${key.units}`;
 }
 
 /** Fills the `${key}` and `${key:decimals}` of a pattern from an entity; what is not known becomes empty. */

@@ -1,0 +1,92 @@
+// Widgets show stored values, and code of dashboards runs where it can reach nothing.
+
+import { expect, logIn, test } from "./program";
+
+const TOKEN = "A1_TEST_TOKEN";
+const KEY = { name: "level", type: "timeseries", label: "Level", color: "#f44336", units: "%", decimals: 1, settings: {} };
+const STEALING = "window.top.hacked = 1; return localStorage.length;";
+
+function widget(fqn: string, title: string, dataKeys: object[] = [KEY], more: object = {}, source: object = { type: "entity", entityAliasId: "a1" }): object {
+  return { typeFullFqn: fqn, sizeX: 6, sizeY: 5, config: { title, showTitle: true, settings: {}, ...more, datasources: [{ ...source, dataKeys }] } };
+}
+
+const widgets: Record<string, object> = {
+  dial: widget("system.analogue_gauges.radial_gauge_canvas_gauges", "Dial"),
+  ring: widget("system.digital_gauges.simple_gauge_justgage", "Ring"),
+  compass: widget("system.analogue_gauges.analogue_compass", "Compass"),
+  tank: widget("system.vertical_cylinder_tank", "Tank"),
+  battery: widget("system.battery_level", "Battery"),
+  signal: widget("system.signal_strength", "Signal"),
+  pie: widget("system.pie", "Pie", [KEY, { ...KEY, name: "other", label: "<img src=x onerror=top.hacked=1>" }]),
+  radar: widget("system.radar", "Radar"),
+  bars: widget("system.bars", "Bars"),
+  count: widget("system.entity_count", "Count", [{ name: "count", type: "count" }], {}, { type: "entityCount", entityAliasId: "a1" }),
+  course: widget("system.cards.aggregated_value_card", "Course"),
+  made: widget("system.cards.value_card", "Made", [{ ...KEY, usePostProcessing: true, postFuncBody: "return value * 2;" }]),
+  caught: widget("system.cards.value_card", "Caught", [{ ...KEY, usePostProcessing: true, postFuncBody: STEALING }]),
+  endless: widget("system.cards.value_card", "Endless", [{ ...KEY, usePostProcessing: true, postFuncBody: "while (true) {}" }]),
+  own: widget("tenant.own", "Own"),
+  two: { typeFullFqn: "system.cards.entities_table", config: { title: "Two", settings: {}, datasources: ["a1", "a2"].map((entityAliasId) => ({ type: "entity", entityAliasId, dataKeys: [KEY] })) } },
+};
+
+const alias = (id: string, name: string): object => ({ id, alias: id, filter: { type: "entityName", entityType: "DEVICE", entityNameFilter: name, resolveMultiple: true } });
+const places = Object.fromEntries(Object.keys(widgets).map((id, n) => [id, { col: (n % 4) * 6, row: Math.floor(n / 4) * 5, sizeX: 6, sizeY: 5 }]));
+const configuration = {
+  widgets,
+  states: { default: { name: "All", root: true, layouts: { main: { widgets: places, gridSettings: { columns: 24 } } } } },
+  entityAliases: { a1: alias("a1", "Test Device A1"), a2: alias("a2", "Test Device A2") },
+  timewindow: { selectedTab: 0, realtime: { timewindowMs: 300_000, interval: 1_000 }, aggregation: { type: "NONE", limit: 1_000 } },
+};
+
+const OWN = {
+  descriptor: {
+    templateHtml: "<p id='shown'></p><p id='reached'></p>",
+    controllerScript: `self.onDataUpdated = function () { document.getElementById("shown").textContent = ctx.data[0] ? ctx.data[0].data[0][1] : ""; };
+      self.onInit = function () {
+        let reached = "nothing";
+        try { top.hacked = 1; reached = top.localStorage.length; } catch (error) {}
+        document.getElementById("reached").textContent = reached;
+        fetch("/api/auth/user").then(() => { document.getElementById("reached").textContent = "network"; }, () => undefined);
+      };`,
+  },
+};
+
+test("each widget shows what is stored, and foreign code stays in its sandbox", async ({ page, program }) => {
+  await page.setViewportSize({ width: 1400, height: 1900 });
+  await program.send(TOKEN, { level: 40, other: 20 });
+  await program.send(TOKEN, { level: 42.5 });
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", { title: "Widgets", configuration });
+  await page.route("**/api/widgetType?*", (route) => route.fulfill({ json: OWN }));
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
+  const region = (name: string) => page.getByRole("region", { name, exact: true });
+  for (const name of ["Dial", "Ring", "Compass", "Tank", "Battery", "Signal"]) {
+    await expect(region(name).locator("svg"), name).toHaveAttribute("data-value", "42.5 %");
+  }
+  for (const name of ["Radar", "Bars"]) {
+    await expect(region(name).getByRole("img", { name: "Level 42.5 %" }), name).toBeVisible();
+  }
+  await expect(region("Pie")).toContainText("<img src=x onerror=top.hacked=1> 20 %");
+  await expect(region("Count").locator("[data-value]")).toHaveText("1");
+  await expect(region("Course").locator("[data-value]")).toHaveText("42.5 %");
+  await expect(region("Two")).toContainText("Test Device A1");
+  await expect(region("Two")).toContainText("Test Device A2");
+  await expect(region("Made").locator("[data-value]")).toHaveText("85 %");
+  await expect(region("Endless").locator("[data-value]")).toHaveText("42.5 %");
+  await expect(region("Caught").locator("[data-value]")).toHaveText("42.5 %");
+  const own = page.frameLocator('iframe[title="Own"]');
+  await expect(own.locator("#shown")).toHaveText("42.5");
+  await program.send(TOKEN, { level: 50 });
+  await expect(own.locator("#shown")).toHaveText("50");
+  // The function that never ends is asked only once, so that it holds up nobody.
+  await expect(region("Made").locator("[data-value]")).toHaveText("100 %");
+  await expect(own.locator("#reached")).toHaveText("nothing");
+  await expect(region("Tank").locator("svg")).toHaveAttribute("data-share", "0.5");
+  expect(await page.evaluate(() => "hacked" in window)).toBe(false);
+  await page.screenshot({ path: "test-results/screens/widgets.png" });
+
+  const saving = page.waitForEvent("download");
+  await region("Pie").hover();
+  await region("Pie").getByRole("button", { name: "Save what Pie shows" }).click();
+  await page.getByRole("menuitem", { name: "CSV" }).click();
+  expect((await saving).suggestedFilename()).toBe("Pie.csv");
+});
