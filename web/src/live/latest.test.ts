@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LatestValues } from "./latest";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 test("only those who look at a changed key are woken, and old values change nothing", () => {
   const values = new LatestValues();
@@ -13,4 +16,18 @@ test("only those who look at a changed key are woken, and old values change noth
   expect(values.value("a")).toEqual({ ts: 12, value: "3" });
   expect(values.history("a").map((point) => point.value)).toEqual(["1", "2", "3"]);
   expect(values.keys()).toEqual(["a"]);
+});
+
+test("a flood wakes nobody more than a few times a second, and its last value is seen", () => {
+  const values = new LatestValues();
+  let woken = 0;
+  values.watch("a", () => (woken += 1));
+  for (let ts = 1; ts <= 100; ts++) {
+    values.take({ data: { a: [[ts, String(ts)]] } });
+    vi.advanceTimersByTime(10);
+  }
+  vi.advanceTimersByTime(1_000);
+  expect(woken).toBeGreaterThan(2);
+  expect(woken).toBeLessThan(7);
+  expect(values.value("a")?.value).toBe("100");
 });

@@ -11,14 +11,21 @@ export interface LatestValue {
 
 /** The most points that a sparkline shows. */
 const RECENT = 60;
+/** Nobody reads a value that changes more often than this, milliseconds. */
+const REDRAW_MS = 250;
 
 export class LatestValues {
   private readonly values = new Map<string, LatestValue>();
   private readonly recent = new Map<string, LatestValue[]>();
   private readonly listeners = new Map<string, Set<() => void>>();
   private names: readonly string[] = [];
+  private readonly changed = new Set<string>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Takes an update in, and wakes whoever looks at one of its keys. A value older than the known one changes nothing. */
+  /**
+   * Takes an update in, and wakes whoever looks at one of its keys: at once, or in a flood a few times a second. A value older
+   * than the known one changes nothing.
+   */
   take(update: LiveUpdate): void {
     let added = false;
     for (const [key, points] of Object.entries(update.data ?? {})) {
@@ -30,12 +37,25 @@ export class LatestValues {
         added ||= known === undefined;
         this.values.set(key, { ts, value });
         this.recent.set(key, [...(this.recent.get(key) ?? []), { ts, value }].slice(-RECENT));
-        this.listeners.get(key)?.forEach((listener) => listener());
+        this.changed.add(key);
       }
     }
     if (added) {
       this.names = [...this.values.keys()].sort((a, b) => a.localeCompare(b));
-      this.listeners.get("")?.forEach((listener) => listener());
+      this.changed.add("");
+    }
+    if (this.timer === undefined) {
+      this.wake();
+    }
+  }
+
+  private wake(): void {
+    this.timer = undefined;
+    if (this.changed.size > 0) {
+      const keys = [...this.changed];
+      this.changed.clear();
+      keys.forEach((key) => this.listeners.get(key)?.forEach((listener) => listener()));
+      this.timer = setTimeout(() => this.wake(), REDRAW_MS);
     }
   }
 

@@ -18,6 +18,8 @@ export const WIDGET_KINDS: readonly WidgetKind[] = [
   { fqn: "system.cards.timeseries_table", title: "Table of values over time", type: "timeseries", size: { sizeX: 10, sizeY: 7 } },
   { fqn: "system.cards.entities_table", title: "Table of entities", type: "latest", size: { sizeX: 12, sizeY: 7 } },
   { fqn: "system.alarm_widgets.alarms_table", title: "Alarms", type: "alarm", size: { sizeX: 14, sizeY: 7 } },
+  { fqn: "system.digital_gauges.gauge_justgage", title: "Gauge", type: "latest", size: { sizeX: 6, sizeY: 5 }, settings: { minValue: 0, maxValue: 100 } },
+  { fqn: "system.doughnut", title: "Shares of several keys", type: "latest", size: { sizeX: 7, sizeY: 6 } },
   { fqn: "system.progress_bar", title: "Progress bar", type: "latest", size: { sizeX: 6, sizeY: 3 } },
   { fqn: "system.battery_level", title: "Battery level", type: "latest", size: { sizeX: 5, sizeY: 4 } },
   { fqn: "system.cards.markdown_card", title: "Text", type: "static", size: { sizeX: 8, sizeY: 4 }, settings: { markdownTextPattern: "### …", useMarkdownTextFunction: false } },

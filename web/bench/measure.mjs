@@ -1,0 +1,179 @@
+// Measures the pages in a browser against a program with its demo tenant: node bench/measure.mjs [seconds of live values].
+// Figures are medians of five runs unless they say otherwise.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "@playwright/test";
+
+const LIVE_SECONDS = Number(process.argv[2] ?? 60);
+const RUNS = 5;
+const POINTS = 10_000;
+const ROWS = 10_000;
+const VALUES_PER_SECOND = 1_000;
+const TOKEN = "A1_TEST_TOKEN";
+const DEVICE = "Test Device A1";
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const quantile = (numbers, share) => numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) * share)];
+const report = (what, figure, unit) => console.log(`${what.padEnd(64)} ${figure.toFixed(figure < 10 ? 2 : 0).padStart(8)} ${unit}`);
+
+const folder = mkdtempSync(join(tmpdir(), "fieldline-measure-"));
+const program = spawn(process.env.FIELDLINE_BIN ?? "../target/release/fieldline", ["serve", "--demo", "--data-dir", folder], {
+  env: { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== "FIELDLINE_BIN")), FIELDLINE_HTTP_LISTEN: "127.0.0.1:0", FIELDLINE_MQTT_LISTEN: "127.0.0.1:0", FIELDLINE_COAP_LISTEN: "127.0.0.1:0" },
+  stdio: ["ignore", "pipe", "ignore"],
+});
+const url = await new Promise((resolve) => {
+  let text = "";
+  program.stdout.on("data", (bytes) => {
+    text += bytes;
+    const found = /HTTP\s+(http:\/\/\S+)/.exec(text)?.[1];
+    if (found !== undefined) {
+      resolve(found);
+    }
+  });
+});
+
+const json = { "Content-Type": "application/json" };
+const pair = await (await fetch(`${url}/api/auth/login`, { method: "POST", headers: json, body: JSON.stringify({ username: "tenant@thingsboard.org", password: "tenant" }) })).json();
+const call = async (method, path, body) => {
+  const answer = await fetch(url + path, { method, headers: { ...json, "X-Authorization": `Bearer ${pair.token}` }, body: body === undefined ? undefined : JSON.stringify(body) });
+  if (!answer.ok) {
+    throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  }
+  return answer.json();
+};
+const send = (body) => fetch(`${url}/api/v1/${TOKEN}/telemetry`, { method: "POST", headers: json, body: JSON.stringify(body) });
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
+/** A browser without cache; logged in unless it says otherwise. */
+async function open(path, loggedIn = true) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  if (loggedIn) {
+    await context.addInitScript(([token, refresh]) => {
+      localStorage.setItem("jwt_token", token);
+      localStorage.setItem("refresh_token", refresh);
+    }, [pair.token, pair.refreshToken]);
+  }
+  const page = await context.newPage();
+  const begun = performance.now();
+  await page.goto(url + path, { waitUntil: "commit" });
+  return { page, since: () => performance.now() - begun, close: () => context.close() };
+}
+async function until(what, path, ready, loggedIn = true) {
+  const times = [];
+  for (let run = 0; run < RUNS; run++) {
+    const { page, since, close } = await open(path, loggedIn);
+    await ready(page);
+    times.push(since());
+    await close();
+  }
+  report(what, median(times), "ms");
+}
+/** Share of one core that the page's main thread has used, percent. */
+async function busy(page, action) {
+  const client = await page.context().newCDPSession(page);
+  await client.send("Performance.enable");
+  const read = async () => Object.fromEntries((await client.send("Performance.getMetrics")).metrics.map(({ name, value }) => [name, value]));
+  const before = await read();
+  await action();
+  const after = await read();
+  return { busy: (100 * (after.TaskDuration - before.TaskDuration)) / (after.Timestamp - before.Timestamp), heap: (after.JSHeapUsedSize - before.JSHeapUsedSize) / 1e6 };
+}
+/** Times between frames while something is done, milliseconds. */
+async function frames(page, action) {
+  await page.evaluate(() => {
+    window.times = [];
+    const next = (at) => {
+      window.times.push(at);
+      window.going = requestAnimationFrame(next);
+    };
+    window.going = requestAnimationFrame(next);
+  });
+  await action();
+  const times = await page.evaluate(() => (cancelAnimationFrame(window.going), window.times));
+  return times.slice(1).map((at, n) => at - times[n]);
+}
+
+try {
+  await until("log-in page until it takes input", "/login", (page) => page.getByLabel("Password").waitFor(), false);
+  await until("home, cold, until it shows figures", "/home", (page) => page.getByRole("heading", { level: 1 }).waitFor());
+
+  const now = Date.now();
+  for (let at = 0; at < POINTS; at += 500) {
+    await send(Array.from({ length: 500 }, (_, n) => ({ ts: now - (POINTS - at - n) * 300, values: { temperature: 20 + Math.sin((at + n) / 200) } })));
+  }
+  const key = { name: "temperature", type: "timeseries", label: "temperature", color: "#2196f3", settings: {} };
+  const widget = (fqn, type, title) => ({ typeFullFqn: `system.${fqn}`, type, config: { title, showTitle: true, settings: {}, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [key] }] } });
+  const board = await call("POST", "/api/dashboard", {
+    title: "measured",
+    configuration: {
+      widgets: { c: widget("time_series_chart", "timeseries", "Chart"), v: widget("cards.value_card", "latest", "Value"), t: widget("cards.entities_table", "latest", "Table"), g: widget("digital_gauges.gauge_justgage", "latest", "Gauge") },
+      states: { default: { name: "d", root: true, layouts: { main: { widgets: { c: { col: 0, row: 0, sizeX: 16, sizeY: 8 }, v: { col: 16, row: 0, sizeX: 8, sizeY: 4 }, t: { col: 16, row: 4, sizeX: 8, sizeY: 4 }, g: { col: 0, row: 8, sizeX: 8, sizeY: 4 } }, gridSettings: { columns: 24 } } } } },
+      entityAliases: { a: { id: "a", alias: "a", filter: { type: "entityName", entityType: "DEVICE", entityNameFilter: DEVICE, resolveMultiple: true } } },
+      timewindow: { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: 3_600_000, interval: 1_000 }, aggregation: { type: "NONE", limit: 50_000 } },
+    },
+  });
+  const shown = async (page) => {
+    await page.getByRole("region", { name: "Chart" }).locator("canvas").waitFor();
+    await page.getByRole("region", { name: "Value" }).getByText(/\d/).first().waitFor();
+  };
+  await until(`dashboard of four widgets, one a chart of ${POINTS} points, with data`, `/dashboards/${board.id.id}`, shown);
+
+  const chart = await open(`/dashboards/${board.id.id}`);
+  await shown(chart.page);
+  const box = await chart.page.getByRole("region", { name: "Chart" }).locator("canvas").boundingBox();
+  const hover = await frames(chart.page, async () => {
+    for (let x = 10; x < box.width - 10; x += 8) {
+      await chart.page.mouse.move(box.x + x, box.y + box.height / 2);
+    }
+  });
+  report(`chart of ${POINTS} points, frames under a moving cursor, p95`, quantile(hover, 0.95), "ms");
+
+  let going = true;
+  const flood = (async () => {
+    while (going) {
+      const begun = performance.now();
+      await send(Object.fromEntries(Array.from({ length: VALUES_PER_SECOND / 10 }, (_, n) => [n === 0 ? "temperature" : `k${n}`, Math.random() * 100])));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, 100 - (performance.now() - begun))));
+    }
+  })();
+  const device = (await call("GET", `/api/tenant/devices?deviceName=${encodeURIComponent(DEVICE)}`)).id.id;
+  const live = await open(`/entities/devices/${device}`);
+  await live.page.getByRole("tab", { name: "Latest telemetry" }).click();
+  await live.page.getByText("k42", { exact: true }).waitFor();
+  const table = await busy(live.page, () => live.page.waitForTimeout(LIVE_SECONDS * 1_000));
+  report(`${VALUES_PER_SECOND} values/s in a live table of 100 keys, main thread`, table.busy, "%");
+  report("  and growth of its heap", table.heap, "MB");
+  await live.close();
+  const drawn = await busy(chart.page, () => chart.page.waitForTimeout(LIVE_SECONDS * 1_000));
+  report(`${VALUES_PER_SECOND} values/s, dashboard with 10 of them a second, main thread`, drawn.busy, "%");
+  report("  and growth of its heap", drawn.heap, "MB");
+  going = false;
+  await flood;
+  await chart.close();
+
+  const mapping = { columns: [{ type: "NAME" }, { type: "TYPE" }], delimiter: ",", header: false, update: false };
+  for (let at = 0; at < ROWS; at += 1_000) {
+    await call("POST", "/api/device/bulk_import", { file: Array.from({ length: 1_000 }, (_, n) => `Measured ${at + n},default`).join("\n"), mapping });
+  }
+  const list = await open("/entities/devices");
+  await list.page.getByText("Measured", { exact: false }).first().waitFor();
+  const grid = list.page.getByRole("table").locator("xpath=ancestor-or-self::*[contains(@style,'overflow') or @tabindex][1]");
+  const target = (await grid.count()) > 0 ? grid.first() : list.page.getByRole("table").first();
+  await target.hover();
+  const scrolled = await frames(list.page, async () => {
+    for (let n = 0; n < 100; n++) {
+      await list.page.mouse.wheel(0, 300);
+      await list.page.waitForTimeout(16);
+    }
+  });
+  report(`list of ${ROWS} devices, frames while scrolling, p95`, quantile(scrolled, 0.95), "ms");
+  report("  rows in the document", await list.page.getByRole("row").count(), "");
+  await list.close();
+} finally {
+  await browser.close();
+  program.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+}
