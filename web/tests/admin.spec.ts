@@ -42,3 +42,21 @@ test("any place of a list of thousands of devices is shown by scrolling there", 
   await expect(page.getByRole("link", { name: "Row 02000" })).toBeVisible();
   expect(await page.getByRole("row").count()).toBeLessThan(100);
 });
+
+test("the system administrator names the public address, and a wrong setting is told", async ({ page, program }) => {
+  await logIn(page, program, "SYS_ADMIN", "/settings/general");
+  await page.getByLabel("Address of these pages").fill("https://iot.example.com");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("Address of these pages")).toHaveValue("https://iot.example.com");
+  await page.goto(`${program.url}/security-settings/general`);
+  await page.getByLabel("Hours that an activation link works").fill("99");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("alert")).toBeVisible();
+});
+
+test("a tenant sees what it has used", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/usage");
+  await expect(page.getByRole("row", { name: /^Devices now \d/ })).toBeVisible();
+});

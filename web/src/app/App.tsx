@@ -9,6 +9,7 @@ import { currentClaims, enterAsVisitor, SessionEnded, type TokenClaims } from "@
 import type { EntityId, User } from "@/api/types";
 import { KINDS } from "@/entities/kinds";
 import { t, useLanguage } from "@/i18n";
+import { SETTINGS_PAGES } from "@/screens/settings/pages";
 import { messageOf, Problem, Waiting } from "@/ui/feedback";
 import { SessionContext } from "./session";
 import { Shell } from "./Shell";
@@ -20,6 +21,8 @@ const Account = lazy(() => import("@/screens/account/Account"));
 const Dashboard = lazy(() => import("@/screens/dashboard/Dashboard"));
 const RuleChain = lazy(() => import("@/screens/ruleChain/RuleChain"));
 const RuleChains = lazy(() => import("@/screens/ruleChain/RuleChains"));
+const Usage = lazy(() => import("@/screens/usage/Usage"));
+const Settings = lazy(() => import("@/screens/settings/Settings"));
 const EntityList = lazy(() => import("@/entities/EntityList"));
 const EntityPage = lazy(() => import("@/entities/EntityPage"));
 
@@ -57,6 +60,12 @@ function Screens(): ReactElement {
           <Route path="/alarms/alarms" component={Alarms} />
           <Route path="/security-settings/auditLogs" component={AuditLog} />
           <Route path="/account/security" component={Account} />
+          <Route path="/usage" component={Usage} />
+          {SETTINGS_PAGES.map((page) => (
+            <Route key={page.path} path={page.path}>
+              <Settings key={page.path} page={page} />
+            </Route>
+          ))}
           <Route path="/dashboards/:id">{({ id }) => <Dashboard id={id} />}</Route>
           <Route path="/dashboard/:id">{({ id }) => <Dashboard id={id} />}</Route>
           <Route path="/ruleChains" component={RuleChains} />

@@ -2,6 +2,7 @@
 
 import type { Authority } from "@/api/types";
 import { KINDS } from "@/entities/kinds";
+import { SETTINGS_PAGES } from "@/screens/settings/pages";
 
 export interface MenuItem {
   path: string;
@@ -17,6 +18,8 @@ const SCREENS: MenuItem[] = [
   { path: "/home", label: "Home", section: "Overview", roles: ALL },
   { path: "/alarms/alarms", label: "Alarms", section: "Overview", roles: ["TENANT_ADMIN", "CUSTOMER_USER"] },
   { path: "/security-settings/auditLogs", label: "Audit log", section: "Settings", roles: ["TENANT_ADMIN"] },
+  { path: "/usage", label: "API usage", section: "Settings", roles: ["TENANT_ADMIN"] },
+  ...SETTINGS_PAGES.map(({ path, label }): MenuItem => ({ path, label, section: "Settings", roles: ["SYS_ADMIN"] })),
   { path: "/account/security", label: "Your account", section: "Settings", roles: ALL },
 ];
 

@@ -5,7 +5,7 @@ import german from "./de.json";
 
 const root = join(import.meta.dirname, "..");
 /** Texts that code translates: in `t(…)` itself, or in declarations whose labels it translates. */
-const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|section)(?:: |=)|column\("\w+", )"((?:[^"\\]|\\.)+)"/g;
+const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|section)(?:: |=)|column\("\w+", |\bheading\(|\b(?:number|rates|address)\("[\w.]+", |\bdone: )"((?:[^"\\]|\\.)+)"/g;
 
 function texts(): Set<string> {
   const found = new Set<string>();

@@ -1,0 +1,73 @@
+// What the tenant has and has used this month, beside what it may.
+
+import { Progress, Table, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactElement } from "react";
+import { api } from "@/api/client";
+import { t } from "@/i18n";
+import { Problem, Waiting } from "@/ui/feedback";
+
+type Figures = Record<string, number | null>;
+
+const ROWS: readonly { key: string; label: string }[] = [
+  { key: "devices", label: "Devices" },
+  { key: "assets", label: "Assets" },
+  { key: "customers", label: "Customers" },
+  { key: "users", label: "Users" },
+  { key: "dashboards", label: "Dashboards" },
+  { key: "transportMessages", label: "Messages of devices" },
+  { key: "jsExecutions", label: "JavaScript executions" },
+  { key: "tbelExecutions", label: "TBEL executions" },
+  { key: "alarms", label: "Created alarms" },
+  { key: "emails", label: "E-mails" },
+  { key: "sms", label: "Text messages" },
+];
+/** Months begin with row five: the rows before count what is there now. */
+const FIRST_OF_MONTH = 5;
+
+export default function Usage(): ReactElement {
+  const usage = useQuery({ queryKey: ["usage"], queryFn: () => api.get<Figures>("/api/usage"), refetchInterval: 10_000 });
+  if (usage.isPending) {
+    return <Waiting />;
+  }
+  if (usage.isError) {
+    return <Problem error={usage.error} />;
+  }
+  const format = new Intl.NumberFormat();
+  return (
+    <>
+      <Title order={1} size="h2" mb="md">
+        {t("API usage")}
+      </Title>
+      <Table maw={760} aria-label={t("API usage")}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{t("What")}</Table.Th>
+            <Table.Th>{t("When")}</Table.Th>
+            <Table.Th ta="right">{t("Used")}</Table.Th>
+            <Table.Th ta="right">{t("Limit")}</Table.Th>
+            <Table.Th w={200}>{t("Part of the limit")}</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {ROWS.map(({ key, label }, n) => {
+            const used = usage.data[key] ?? 0;
+            const limit = usage.data[`max${key.charAt(0).toUpperCase()}${key.slice(1)}`] ?? 0;
+            const part = limit === 0 ? 0 : Math.min(100, (100 * used) / limit);
+            return (
+              <Table.Tr key={key}>
+                <Table.Td>{t(label)}</Table.Td>
+                <Table.Td>{t(n < FIRST_OF_MONTH ? "now" : "this month")}</Table.Td>
+                <Table.Td ta="right">{format.format(used)}</Table.Td>
+                <Table.Td ta="right">{limit === 0 ? t("none") : format.format(limit)}</Table.Td>
+                <Table.Td>
+                  {limit === 0 ? <Text size="sm">–</Text> : <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label: t(label), part: Math.round(part) })} />}
+                </Table.Td>
+              </Table.Tr>
+            );
+          })}
+        </Table.Tbody>
+      </Table>
+    </>
+  );
+}
