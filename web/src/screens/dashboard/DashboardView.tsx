@@ -12,20 +12,8 @@ import { readStatePath, writeStatePath, type OpenState } from "@/dashboard/state
 import { intervalFor, readTimeWindow, type TimeWindow } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
 import { WidgetFrame } from "./WidgetFrame";
+import { AGGREGATIONS, LENGTHS } from "./windows";
 import classes from "./dashboard.module.css";
-
-const MINUTE = 60_000;
-const LENGTHS: [number, string][] = [
-  [MINUTE, "last minute"],
-  [5 * MINUTE, "last 5 minutes"],
-  [30 * MINUTE, "last 30 minutes"],
-  [60 * MINUTE, "last hour"],
-  [6 * 60 * MINUTE, "last 6 hours"],
-  [24 * 60 * MINUTE, "last day"],
-  [7 * 24 * 60 * MINUTE, "last 7 days"],
-  [30 * 24 * 60 * MINUTE, "last 30 days"],
-];
-const AGGREGATIONS = ["NONE", "AVG", "MIN", "MAX", "SUM", "COUNT"];
 
 function WindowPicker({ window, onChange }: { window: TimeWindow; onChange: (window: TimeWindow) => void }): ReactElement {
   const known = window.quick === undefined && window.end === undefined && LENGTHS.some(([length]) => length === window.length);

@@ -4,8 +4,9 @@ import { Button, ColorInput, Group, Modal, NumberInput, Select, Stack, Switch, T
 import { useState, type ReactElement } from "react";
 import { addState, changeGrid, changeState, newId, removeAlias, removeState, setAlias, setTimeWindow } from "@/dashboard/edit/document";
 import { object, type Alias, type Json } from "@/dashboard/model";
-import { readTimeWindow } from "@/dashboard/timeWindow";
+import { intervalFor, readTimeWindow } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
+import { AGGREGATIONS, LENGTHS } from "../windows";
 import type { DashboardEditor } from "./editor";
 
 function States({ editor }: { editor: DashboardEditor }): ReactElement {
@@ -78,17 +79,6 @@ function GridTab({ editor }: { editor: DashboardEditor }): ReactElement | null {
   );
 }
 
-const LENGTHS: [number, string][] = [
-  [60_000, "last minute"],
-  [300_000, "last 5 minutes"],
-  [1_800_000, "last 30 minutes"],
-  [3_600_000, "last hour"],
-  [21_600_000, "last 6 hours"],
-  [86_400_000, "last day"],
-  [604_800_000, "last 7 days"],
-  [2_592_000_000, "last 30 days"],
-];
-
 function TimeTab({ editor }: { editor: DashboardEditor }): ReactElement {
   const { model, document, edit } = editor;
   const window = readTimeWindow(model.timeWindow);
@@ -101,12 +91,12 @@ function TimeTab({ editor }: { editor: DashboardEditor }): ReactElement {
         allowDeselect={false}
         data={LENGTHS.map(([length, label]) => ({ value: String(length), label: t(label) }))}
         value={window.quick === undefined && window.end === undefined ? String(window.length) : null}
-        onChange={(value) => edit((before) => setTimeWindow(before, { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: Number(value), interval: Math.max(1_000, Math.ceil(Number(value) / 200_000) * 1_000) } }))}
+        onChange={(value) => edit((before) => setTimeWindow(before, { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: Number(value), interval: intervalFor(Number(value)) } }))}
       />
       <Select
         label={t("Aggregation")}
         allowDeselect={false}
-        data={["NONE", "AVG", "MIN", "MAX", "SUM", "COUNT"]}
+        data={AGGREGATIONS}
         value={window.aggregation}
         onChange={(type) => edit((before) => setTimeWindow(before, { aggregation: { limit: 25_000, ...stored, type } }))}
       />
