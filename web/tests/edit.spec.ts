@@ -31,9 +31,11 @@ const TWO = {
 
 test("a dashboard with a chart and alarms is built from nothing, and lives", async ({ page, program }) => {
   await program.send(TOKEN, { temperature: 20.5 });
-  const { id } = await create(program, {});
-  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${id.id}`);
-  await page.getByRole("button", { name: "Edit", exact: true }).click();
+  await logIn(page, program, "TENANT_ADMIN", "/dashboards");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const drawer = page.getByRole("dialog");
+  await drawer.getByLabel("Title").fill("Plant");
+  await drawer.getByRole("button", { name: "Add", exact: true }).click();
   await page.getByRole("button", { name: "Add a widget" }).click();
   await page.getByRole("menuitem", { name: "Value", exact: true }).click();
   const panel = page.getByRole("complementary", { name: "The chosen widget" });

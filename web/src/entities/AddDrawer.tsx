@@ -20,10 +20,10 @@ export function AddDrawer({ kind, preset = NO_PRESET }: { kind: EntityKind; pres
   const [adding, { open, close }] = useDisclosure(false);
   const [, go] = useLocation();
   const cache = useQueryClient();
-  const show = (saved: Entity, tab = ""): void => {
+  const show = (saved: Entity, next = kind.begin ?? ""): void => {
     close();
     void cache.invalidateQueries({ queryKey: ["list"] });
-    go(`${kind.path}/${saved.id.id}${tab}`);
+    go(`${kind.path}/${saved.id.id}${next}`);
   };
   const fields = formOf(kind, true).filter((field) => preset[field.name] === undefined);
   const values = Object.fromEntries(Object.entries(preset).filter(([name]) => !name.includes(".")));
@@ -39,7 +39,7 @@ export function AddDrawer({ kind, preset = NO_PRESET }: { kind: EntityKind; pres
         closeButtonProps={{ "aria-label": t("Close") }}
       >
         {kind.type === "DEVICE" ? (
-          <DeviceWizard preset={preset} onCancel={close} onDone={(device) => show(device, "?tab=connect")} />
+          <DeviceWizard preset={preset} onCancel={close} onDone={(device) => show(device)} />
         ) : (
           <FieldsForm fields={fields} values={values} action="Add" onCancel={close} onSave={async (values) => show(await saveEntity(kind, values))} />
         )}

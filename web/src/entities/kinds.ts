@@ -51,6 +51,8 @@ export interface EntityKind {
   sortBy?: string;
   /** Whether files of exported entities can be brought in as new ones, and entities saved as such files. */
   importable?: boolean;
+  /** What follows the path of a new one, where one goes on with it. */
+  begin?: string;
   /** The name in paths that assign entities to customers. */
   assign?: "device" | "asset" | "entityView" | "dashboard";
   /** Whether one of them is the default, which can be chosen. */
@@ -96,6 +98,7 @@ function isGateway(row: Entity): boolean {
 export const KINDS: EntityKind[] = [
   {
     type: "DEVICE",
+    begin: "?tab=connect",
     path: "/entities/devices",
     plural: "Devices",
     singular: "Device",
@@ -235,6 +238,7 @@ export const KINDS: EntityKind[] = [
     tabs: ["details", "audit"],
     sortBy: "title",
     importable: true,
+    begin: "?edit=true",
     assign: "dashboard",
   },
   {
