@@ -34,12 +34,3 @@ def test_who_sees_one_dashboard_alone_learns_which_may_be_opened(rest):
     alone = {"defaultDashboardId": dashboard["id"]["id"], "defaultDashboardFullscreen": True}
     rest.post("/api/user", user | {"additionalInfo": alone}, sendActivationMail="false")
     assert rest.get("/api/system/params").json()["allowedDashboardIds"] == [dashboard["id"]["id"]]
-
-
-def test_a_tenant_can_end_itself_and_no_other(sysadmin, rest):
-    own = rest.get("/api/auth/user").json()["tenantId"]["id"]
-    demo = sysadmin.get("/api/tenants", pageSize=100, page=0).json()["data"]
-    other = next(tenant["id"]["id"] for tenant in demo if tenant["id"]["id"] != own)
-    rest.delete(f"/api/tenant/{other}", expect=403)
-    rest.delete(f"/api/tenant/{own}")
-    sysadmin.get(f"/api/tenant/{own}", expect=404)

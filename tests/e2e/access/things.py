@@ -9,6 +9,7 @@ from harness.people import activated
 from harness.rest import Rest, unique
 from harness.server import eventually
 
+WIDGET_TYPE = {"descriptor": {"type": "latest", "secret": "treasure"}}
 OTA_PACKAGE = {"type": "FIRMWARE", "version": "1.0", "url": "https://example.org/pump.bin"}
 """A package but for its title and its profile."""
 
@@ -39,6 +40,8 @@ class Things:
         self.rule_node = self.node_of(self.chain)
         self.calling_chain = self.make_calling_chain()
         self.dashboard = self.make_dashboard()
+        self.widget_type = self.make_widget_type()
+        self.widgets_bundle = self.make_widgets_bundle()
         self.package = self.make_package()
         self.key = self.make_key()
         self.queue = self.make_queue()
@@ -71,6 +74,8 @@ class Things:
         package = {"deviceProfileId": {"entityType": "DEVICE_PROFILE", "id": self.other_profile}} | OTA_PACKAGE
         self.other_package = made("/api/otaPackage", package, title=unique("foreign"))
         self.other_dashboard = made("/api/dashboard", {"title": unique("foreign")})
+        self.other_widget_type = made("/api/widgetType", WIDGET_TYPE, name=unique("foreign"))
+        self.other_widgets_bundle = made("/api/widgetsBundle", {"title": unique("foreign")})
         chain = Chain()
         chain.connect(chain.node(SAVE, "foreign"), "Failure", chain.node(REPLY))
         self.other_chain = chain.save(self.other, unique("foreign"))["id"]["id"]
@@ -140,6 +145,14 @@ class Things:
         self.tenant.post(f"/api/customer/{self.customer_id}/dashboard/{made}")
         return made
 
+    def make_widget_type(self) -> str:
+        return self.tenant.post("/api/widgetType", WIDGET_TYPE | {"name": unique("treasure")}).json()["id"]["id"]
+
+    def make_widgets_bundle(self) -> str:
+        made = self.tenant.post("/api/widgetsBundle", {"title": unique("treasure")}).json()["id"]["id"]
+        self.tenant.post(f"/api/widgetsBundle/{made}/widgetTypes", [self.widget_type])
+        return made
+
     def make_key(self) -> str:
         """A key of the customer's user."""
         key = {"userId": self.customer_user.user["id"], "description": unique("treasure"), "enabled": True}
@@ -171,6 +184,8 @@ class Things:
         tenant = self.tenant
         ends = {"fromId": self.asset, "fromType": "ASSET"}
         return {
+            "widget type": tenant.get(f"/api/widgetType/{self.widget_type}").json(),
+            "widgets": tenant.get(f"/api/widgetsBundle/{self.widgets_bundle}/widgetTypes").json(),
             "asset": tenant.get(f"/api/asset/{self.asset}").json(),
             "asset profile": tenant.get(f"/api/assetProfile/{self.asset_profile}").json(),
             "view": tenant.get(f"/api/entityView/{self.view}").json(),

@@ -51,7 +51,7 @@ async fn notifications(QueryParams(page): QueryParams<PageParams>) -> ApiResult<
 
 /// Returns how many of the caller's notifications are unread: zero.
 #[utoipa::path(get, path = "/api/notifications/unread/count", tag = "notification",
-    operation_id = "getUnreadNotificationsCount", responses((status = 200, body = u32)))]
+    operation_id = "getUnreadNotificationsCount", responses((status = 200, body = u32, content_type = "application/json")))]
 async fn unread_notifications() -> Json<u32> {
     Json(0)
 }

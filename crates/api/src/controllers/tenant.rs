@@ -26,7 +26,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(ST.reads(routes!(get)))
         .add(ST.reads(routes!(info)))
         .add(S.changes(routes!(save), AuditRule::Save(EntityType::Tenant)))
-        .add(ST.changes(routes!(delete), AuditRule::Delete(EntityType::Tenant)))
+        .add(S.changes(routes!(delete), AuditRule::Delete(EntityType::Tenant)))
         .add(ST.reads(routes!(list)))
         .add(S.reads(routes!(infos)))
         .add(ST.reads(routes!(by_ids)))
