@@ -1,7 +1,10 @@
-//! Measures the embedded time-series store with a smart-meter payload: rows a second, bytes a point on disk, and the time
-//! of aggregations over a million points.
+//! Measures the time-series store with a smart-meter payload: rows a second, bytes a point on disk, and the time of
+//! aggregations over a million points.
 //!
 //! `cargo run --release -p fieldline-storage --example series -- [interval seconds] [devices] [points a device]`
+//!
+//! It measures the embedded engine, or the tables in the PostgreSQL database that `FIELDLINE_TEST_POSTGRES_URL` names:
+//! `tests/services/with-postgres.sh` starts one, which does not wait for its disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -87,7 +90,7 @@ fn main() -> Result<(), SeriesBenchError> {
 
 async fn run(interval_ms: i64, devices: u64, points: usize) -> Result<(), SeriesBenchError> {
     let dir = std::env::temp_dir().join(format!("series-bench-{}", std::process::id()));
-    let store = SeriesStore::open(&dir, &Options::default(), Arc::new(SystemClock))?;
+    let store = open(&dir)?;
     let tenant = TenantId(Uuid::from_u128(1));
     let mut noise = NoiseGenerator(88_172_645_463_325_252);
     let mut meters: Vec<SimulatedMeter> = (0..devices)
@@ -109,21 +112,41 @@ async fn run(interval_ms: i64, devices: u64, points: usize) -> Result<(), Series
     println!("the rest packed in {:.1} s", started.elapsed().as_secs_f64());
     print_memory();
     store.write_tables()?;
-    let fleet = table_bytes(&dir)?;
-    println!(
-        "{fleet} bytes in tables: {:.2} bytes a point",
-        fleet as f64 / (rows * 3) as f64
-    );
+    print_size(&dir, rows * 3)?;
     aggregate(&store, interval_ms, tenant).await?;
     store.write_tables()?;
     store.close()?;
     drop(store);
-    let size = table_bytes(&dir)?;
-    println!(
-        "{size} bytes in tables: {:.2} bytes a point",
-        size as f64 / (rows * 3 + 3_000_000) as f64
-    );
-    std::fs::remove_dir_all(&dir)?;
+    print_size(&dir, rows * 3 + 3_000_000)?;
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    Ok(())
+}
+
+fn open(dir: &Path) -> Result<Arc<SeriesStore>, SeriesBenchError> {
+    let (options, clock) = (Options::default(), Arc::new(SystemClock));
+    let store = match std::env::var("FIELDLINE_TEST_POSTGRES_URL") {
+        #[cfg(feature = "sql")]
+        Ok(url) => {
+            let connections = options.connections;
+            let tables = fieldline_storage::series::SqlSeriesOptions { url, connections };
+            SeriesStore::open_sql(&tables, &options, clock)?
+        }
+        _ => SeriesStore::open(dir, &options, clock)?,
+    };
+    Ok(store)
+}
+
+/// Prints what the embedded engine's tables take.
+fn print_size(dir: &Path, points: u64) -> Result<(), SeriesBenchError> {
+    if dir.exists() {
+        let size = table_bytes(dir)?;
+        println!(
+            "{size} bytes in tables: {:.2} bytes a point",
+            size as f64 / points as f64
+        );
+    }
     Ok(())
 }
 

@@ -105,7 +105,7 @@ async fn main() -> Result<(), SearchBenchError> {
     let file = directory.path().join("entities.db");
     let address = arguments.next();
     let database = match &address {
-        Some(address) => EntityDatabase::postgres(address, 4).await?,
+        Some(address) => EntityDatabase::postgres(address, &Options::default()).await?,
         None => EntityDatabase::sqlite(&file, &Options::default()).await?,
     };
     let fleet = DeviceFleet::new(database.entity_stores()).await?;

@@ -275,7 +275,7 @@ pub(super) fn aggregate(
     };
     let rows = series.newest_rows(start, end)?;
     for entry in series.chunks(start, end)? {
-        let (key, value) = entry.into_inner().map_err(error::engine)?;
+        let (key, value) = entry?;
         let (header, rest) = read_header(&key, &value)?;
         if header.last_ts < start {
             continue;

@@ -16,6 +16,8 @@ pub(super) struct CachedValue {
     pub(super) ts: i64,
     pub(super) ttl: u32,
     pub(super) value: KvValue,
+    /// The page it is stored in, where pages are stored.
+    pub(super) page: u16,
     /// Not written yet.
     pub(super) dirty: bool,
 }
@@ -48,6 +50,7 @@ impl CachedValue {
             ts: i64::from_le_bytes(take_array(bytes)?),
             ttl: u32::from_le_bytes(take_array(bytes)?),
             value: unpack_value(bytes)?.to_value(),
+            page: 0,
             dirty: false,
         })
     }
@@ -114,6 +117,7 @@ mod tests {
             ts,
             ttl: 0,
             value: KvValue::Long(ts),
+            page: 0,
             dirty: true,
         }
     }

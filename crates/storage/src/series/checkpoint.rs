@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use fieldline_core::ports::{Offset, Partition, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::kv::CorruptData;
-use fjall::OwnedWriteBatch;
 use parking_lot::Mutex;
 
+use super::backing::SeriesBatch;
 use super::engine::{RowEpoch, SeriesEngine};
 use super::latest_cache::FlushedValueKey;
 use super::memtable::MemtableFlush;
@@ -108,7 +108,7 @@ impl SeriesStore {
     /// what was not deleted.
     pub(super) fn direct<T>(
         &self,
-        plan: impl FnOnce(&SeriesEngine, &mut OwnedWriteBatch) -> StoreResult<T>,
+        plan: impl FnOnce(&SeriesEngine, &mut SeriesBatch) -> StoreResult<T>,
     ) -> StoreResult<T> {
         // Most of what has changed is written first, so that the writers are kept waiting for the rest only.
         self.commit_checkpoint(false)?;
@@ -131,6 +131,11 @@ impl SeriesStore {
                 self.latest.roll_back();
                 self.attributes.roll_back();
                 self.memtable.roll_back(mark);
+                if self.files.is_none() {
+                    // A remote database may have written it all the same.
+                    self.latest.forget_clean();
+                    self.attributes.forget_clean();
+                }
             }
             done?
         };
@@ -146,11 +151,7 @@ impl SeriesStore {
     }
 
     /// Adds a checkpoint to a batch. The order matters: positions first, then rows and values (invariant 2).
-    fn add_checkpoint(
-        &self,
-        engine: &SeriesEngine,
-        batch: &mut OwnedWriteBatch,
-    ) -> StoreResult<CheckpointBatch> {
+    fn add_checkpoint(&self, engine: &SeriesEngine, batch: &mut SeriesBatch) -> StoreResult<CheckpointBatch> {
         let epoch = engine.active()?;
         let (positions, taken) = {
             let held = self.positions.lock();
@@ -186,10 +187,13 @@ impl SeriesStore {
     fn commit_batch(
         &self,
         engine: &SeriesEngine,
-        batch: OwnedWriteBatch,
+        batch: SeriesBatch,
         cut: CheckpointBatch,
     ) -> StoreResult<CommittedCheckpoint> {
-        if let Err(error) = engine.commit(batch, &[&cut.epoch.rows, &engine.latest, &engine.attributes]) {
+        if let Err(error) = engine.commit(
+            batch,
+            &[&cut.epoch.rows, &engine.latest.rows, &engine.attributes.rows],
+        ) {
             self.latest.restore(cut.latest);
             self.attributes.restore(cut.attributes);
             self.states.restore(cut.states);
@@ -210,7 +214,9 @@ impl SeriesStore {
         self.sync
             .sync(&engine)
             .map_err(|error| self.note_sync_failure(error))?;
-        self.watermark.raise(cut.number);
+        if let Some(files) = &self.files {
+            files.watermark.raise(cut.number);
+        }
         let mut positions = self.positions.lock();
         for (partition, offset) in &cut.positions {
             let held = positions.entry(*partition).or_default();
@@ -257,7 +263,7 @@ pub(super) fn stored_positions(
 ) -> StoreResult<BTreeMap<Partition, CheckpointPosition>> {
     let mut positions = BTreeMap::new();
     for entry in engine.meta.prefix(b"o") {
-        let (key, value) = entry.into_inner().map_err(error::engine)?;
+        let (key, value) = entry?;
         let (partition, offset) = keys::read_position(&key, &value)
             .ok_or_else(|| error::corrupt(&[], CorruptData("a position does not decode")))?;
         let stored = CheckpointPosition {

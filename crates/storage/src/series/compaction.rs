@@ -8,9 +8,10 @@ use std::time::Duration;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{StoreErrorKind, StoreResult};
 use fieldline_model::kv::{CorruptData, KvValue, pack, unpack};
-use fjall::{OwnedWriteBatch, UserKey, UserValue};
+use fjall::Slice;
 use rustc_hash::FxHashMap;
 
+use super::backing::{SeriesBatch, TableEntry, closed};
 use super::block::{self, BlockRow};
 use super::chunk::{self, MAX_POINTS, StoredPoint, is_expired};
 use super::engine::{QUARANTINE_EPOCH, RowEpoch, SeriesEngine};
@@ -64,7 +65,7 @@ pub(super) fn run(store: &Weak<SeriesStore>, signal: &Arc<MaintenanceSignal>) {
 
 /// Blocks of a step, and where the next one begins.
 struct CompactionStep {
-    blocks: Vec<(UserKey, UserValue)>,
+    blocks: Vec<TableEntry>,
     is_last: bool,
 }
 
@@ -80,10 +81,9 @@ impl SeriesStore {
     /// Writes what the tables hold in memory to disk, so that their size can be measured.
     pub fn write_tables(&self) -> StoreResult<()> {
         let engine = self.writable()?;
-        for table in [&engine.chunks, &engine.latest, &engine.attributes] {
-            table.rotate_memtable_and_wait().map_err(error::engine)?;
-        }
-        Ok(())
+        engine
+            .db
+            .write_to_disk(&[&engine.chunks, &engine.latest.rows, &engine.attributes.rows])
     }
 
     /// Packs a bounded number of rows of the oldest sealed epoch. Returns whether there may be more to do.
@@ -103,8 +103,7 @@ impl SeriesStore {
             points: 0,
         };
         let subject = |key: &[u8]| keys::read_row_key(key).map(|(subject, _, _)| *subject);
-        let same_subject =
-            |a: &(UserKey, UserValue), b: &(UserKey, UserValue)| subject(&a.0) == subject(&b.0);
+        let same_subject = |a: &TableEntry, b: &TableEntry| subject(&a.0) == subject(&b.0);
         for blocks in step.blocks.chunk_by(same_subject) {
             merger.merge_subject(blocks)?;
         }
@@ -120,7 +119,7 @@ impl SeriesStore {
             });
         }
         if let Some((key, _)) = step.blocks.last() {
-            batch.insert(&engine.meta, CURSOR_KEY, key.as_ref());
+            batch.insert(&engine.meta, CURSOR_KEY, key.clone());
         }
         if step.is_last {
             engine.mark_compacted(&epoch, &mut batch);
@@ -142,12 +141,13 @@ impl SeriesStore {
 }
 
 fn read_step(engine: &SeriesEngine, epoch: &RowEpoch) -> StoreResult<CompactionStep> {
-    let done = engine.meta.get(CURSOR_KEY).map_err(error::engine)?;
+    let done = engine.meta.get(CURSOR_KEY)?;
     let from = match done {
         Some(key) if keys::read_epoch(&key) == Some(epoch.number) => key.to_vec(),
         _ => keys::epoch_key(epoch.number).to_vec(),
     };
-    let (from, to) = (Bound::Excluded(from), Bound::Excluded(epoch.end().to_vec()));
+    let end = epoch.end();
+    let rows = (Bound::Excluded(&from[..]), Bound::Excluded(&end[..]));
     let mut step = CompactionStep {
         blocks: Vec::new(),
         is_last: true,
@@ -157,8 +157,8 @@ fn read_step(engine: &SeriesEngine, epoch: &RowEpoch) -> StoreResult<CompactionS
         let (subject, ts, _) = keys::read_row_key(key)?;
         Some((*subject, block::window(ts)))
     };
-    for entry in epoch.rows.range((from, to)) {
-        let (key, value) = entry.into_inner().map_err(error::engine)?;
+    for entry in epoch.rows.range(rows) {
+        let (key, value) = entry?;
         // Rows of one time stay together, so that the newest of them can be told.
         if bytes >= STEP_BYTES
             && step
@@ -178,14 +178,14 @@ fn read_step(engine: &SeriesEngine, epoch: &RowEpoch) -> StoreResult<CompactionS
 struct ChunkMerger<'a> {
     engine: &'a SeriesEngine,
     now: i64,
-    batch: &'a mut OwnedWriteBatch,
+    batch: &'a mut SeriesBatch,
     /// Rows that belong to corrupt chunks.
     quarantined: BTreeMap<[u8; ROW_BYTES], (u32, Vec<u8>)>,
     points: u64,
 }
 
 impl ChunkMerger<'_> {
-    fn merge_subject(&mut self, blocks: &[(UserKey, UserValue)]) -> StoreResult<()> {
+    fn merge_subject(&mut self, blocks: &[TableEntry]) -> StoreResult<()> {
         let mut subject = None;
         let mut rows: Vec<BlockRow<'_>> = Vec::new();
         let mut series: FxHashMap<&str, Vec<NumberedPoint>> = FxHashMap::default();
@@ -247,8 +247,7 @@ impl ChunkMerger<'_> {
         };
         let chunks = covering_chunks(self.engine, &prefix, first.ts, last.ts)?;
         let mut rest = points.as_slice();
-        let before =
-            |(from, _, _): &(i64, UserKey, UserValue)| rest.partition_point(|(_, point)| point.ts < *from);
+        let before = |(from, _, _): &(i64, Slice, Slice)| rest.partition_point(|(_, point)| point.ts < *from);
         // Without chunks all of it, also what lies at the end of time.
         let (mut head, tail) = rest.split_at(chunks.first().map_or(rest.len(), before));
         rest = tail;
@@ -336,7 +335,7 @@ fn leave_out(key: &[u8], cause: CorruptData) {
 /// Adds chunks of points to a batch, in the place of an old chunk.
 pub(super) fn write_chunks(
     engine: &SeriesEngine,
-    batch: &mut OwnedWriteBatch,
+    batch: &mut SeriesBatch,
     prefix: &[u8],
     points: &[StoredPoint],
     old: Option<&[u8]>,
@@ -388,18 +387,20 @@ fn covering_chunks(
     prefix: &[u8],
     first: i64,
     last: i64,
-) -> StoreResult<Vec<(i64, UserKey, UserValue)>> {
+) -> StoreResult<Vec<(i64, Slice, Slice)>> {
     let start = keys::chunk_key(prefix, first);
     let before = engine
         .chunks
-        .range(keys::chunk_key(prefix, i64::MIN)..=start.clone())
+        .range(closed(&keys::chunk_key(prefix, i64::MIN), &start))
         .next_back()
-        .map(|entry| entry.key().map_err(error::engine))
         .transpose()?;
-    let from = before.map_or(start, |key| key.to_vec());
+    let from = before.map_or(start, |(key, _)| key.to_vec());
     let mut chunks = Vec::new();
-    for entry in engine.chunks.range(from..=keys::chunk_key(prefix, i64::MAX)) {
-        let (key, value) = entry.into_inner().map_err(error::engine)?;
+    for entry in engine
+        .chunks
+        .range(closed(&from, &keys::chunk_key(prefix, i64::MAX)))
+    {
+        let (key, value) = entry?;
         let Some(begins) = keys::chunk_first_ts(&key) else {
             continue;
         };

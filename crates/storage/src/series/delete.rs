@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use fieldline_core::ports::{SeriesDeletion, StoreResult};
 use fieldline_model::EntityKey;
 use fieldline_model::kv::{CorruptData, pack, unpack};
-use fjall::{Keyspace, OwnedWriteBatch};
 
+use super::backing::{SeriesBatch, SeriesTable, closed, half_open};
 use super::block::BlockRow;
-use super::cached_value::cell_key;
+use super::cached_value::CachedValue;
 use super::chunk::StoredPoint;
 use super::compaction::write_chunks;
 use super::engine::SeriesEngine;
@@ -28,7 +28,7 @@ const REMOVAL_BYTES: usize = 256;
 pub(super) struct EditBatcher<'a> {
     store: &'a SeriesStore,
     engine: &'a SeriesEngine,
-    pub(super) batch: OwnedWriteBatch,
+    pub(super) batch: SeriesBatch,
     bytes: usize,
 }
 
@@ -49,7 +49,7 @@ impl<'a> EditBatcher<'a> {
     }
 
     /// Counts a change, and writes the changes when they are many.
-    fn count_change(&mut self, table: &Keyspace, bytes: usize) -> StoreResult<()> {
+    fn count_change(&mut self, table: &SeriesTable, bytes: usize) -> StoreResult<()> {
         if self.add(bytes) {
             self.flush(table)
         } else {
@@ -58,7 +58,7 @@ impl<'a> EditBatcher<'a> {
     }
 
     /// Writes the changes.
-    pub(super) fn flush(&mut self, table: &Keyspace) -> StoreResult<()> {
+    pub(super) fn flush(&mut self, table: &SeriesTable) -> StoreResult<()> {
         self.bytes = 0;
         let batch = std::mem::replace(&mut self.batch, self.engine.batch(64));
         self.engine
@@ -102,7 +102,7 @@ impl SeriesStore {
     fn delete_latest(
         &self,
         engine: &SeriesEngine,
-        batch: &mut OwnedWriteBatch,
+        batch: &mut SeriesBatch,
         subject: EntityKey,
         names: &[String],
         what: SeriesDeletion,
@@ -119,15 +119,15 @@ impl SeriesStore {
                 }
                 _ => None,
             };
-            self.latest
-                .remove(&engine.latest, &group, |other| other.name == cell.name)?;
+            let is_it = |other: &CachedValue| other.name == cell.name;
             match left {
                 Some(point) => {
+                    self.latest.take(&engine.latest, &group, is_it)?;
                     let value = std::iter::once((&*cell.name, point.value.as_ref()));
                     self.latest
                         .put(&engine.latest, &group, point.ts, point.ttl, value)?;
                 }
-                None => batch.remove(&engine.latest, cell_key(&group, &cell.name)),
+                None => self.latest.remove(&engine.latest, &group, batch, is_it)?,
             }
         }
         Ok(())
@@ -170,8 +170,8 @@ impl SeriesStore {
             let mut from = Some(from.to_vec());
             // An iterator keeps all memory tables alive that come to be while it is open: it must not outlive a batch.
             while let Some(begin) = from.take() {
-                for entry in epoch.rows.range(begin.as_slice()..=to.as_slice()) {
-                    let (key, value) = entry.into_inner().map_err(error::engine)?;
+                for entry in epoch.rows.range(closed(&begin, &to)) {
+                    let (key, value) = entry?;
                     let left = strip(&key, &value, names, is_meant)
                         .map_err(|cause| error::corrupt(keys::without_epoch(&key), cause))?;
                     match left {
@@ -195,15 +195,18 @@ impl SeriesStore {
         let mut edits = EditBatcher::new(self, engine);
         let Some((start, end)) = range else {
             for entry in engine.chunks.prefix(prefix) {
-                let key = entry.key().map_err(error::engine)?;
+                let (key, _) = entry?;
                 edits.batch.remove(&engine.chunks, key);
                 edits.count_change(&engine.chunks, 0)?;
             }
             return edits.flush(&engine.chunks);
         };
         let first = keys::chunk_key(prefix, i64::MIN);
-        for entry in engine.chunks.range(first..keys::chunk_key(prefix, end)) {
-            let (key, value) = entry.into_inner().map_err(error::engine)?;
+        for entry in engine
+            .chunks
+            .range(half_open(&first, &keys::chunk_key(prefix, end)))
+        {
+            let (key, value) = entry?;
             let (header, rest) = read_header(&key, &value)?;
             if header.last_ts < start {
                 continue;

@@ -1,11 +1,10 @@
 //! The sweeper: walks through all chunks and latest values, a slice at a time, and removes what has expired.
 
 use fieldline_core::ports::StoreResult;
-use fjall::Keyspace;
 
-use super::cached_value::{cell_key, stored_expiry};
+use super::backing::{SeriesTable, TableEntry};
+use super::cached_value::{CachedValue, stored_expiry};
 use super::chunk::{self, is_expired};
-use super::error;
 use super::keys::{GROUP_BYTES, ValueGroupKey};
 use super::store::SeriesStore;
 
@@ -34,12 +33,12 @@ impl SeriesStore {
         let engine = self.writable()?;
         let now = self.expiry_ms();
         let mut batch = engine.batch(16);
-        walk(&engine.chunks, cursor, CHUNKS_A_TICK, |key, value| {
+        walk(&engine.chunks, cursor, CHUNKS_A_TICK, |(key, value)| {
             // A corrupt chunk is for its readers to report.
             let expired = chunk::decode_header(value)
                 .is_ok_and(|(header, _)| header.last_expiry.is_some_and(|at| at < now));
             if expired {
-                batch.remove(&engine.chunks, key);
+                batch.remove(&engine.chunks, key.clone());
             }
         })?;
         engine
@@ -51,8 +50,15 @@ impl SeriesStore {
         let engine = self.writable()?;
         let now = self.expiry_ms();
         let mut groups: Vec<ValueGroupKey> = Vec::new();
-        walk(&engine.latest, cursor, VALUES_PER_TICK, |key, value| {
-            let expired = stored_expiry(value).is_ok_and(|(ts, ttl)| is_expired(ts, ttl, now));
+        walk(&engine.latest.rows, cursor, VALUES_PER_TICK, |row| {
+            let mut expired = false;
+            // What does not decode is for its readers to report.
+            let _ = engine.latest.cells(row, |(_, _, bytes)| {
+                let (ts, ttl) = stored_expiry(bytes)?;
+                expired |= is_expired(ts, ttl, now);
+                Ok(())
+            });
+            let (key, _) = row;
             if expired
                 && let Some(group) = key.first_chunk::<GROUP_BYTES>()
                 && groups.last() != Some(group)
@@ -70,11 +76,10 @@ impl SeriesStore {
                 let Ok(cells) = self.latest.get(&engine.latest, group) else {
                     continue;
                 };
-                for cell in cells.iter().filter(|cell| is_expired(cell.ts, cell.ttl, now)) {
-                    batch.remove(&engine.latest, cell_key(group, &cell.name));
+                let is_expired = |cell: &CachedValue| is_expired(cell.ts, cell.ttl, now);
+                if cells.iter().any(is_expired) {
+                    self.latest.remove(&engine.latest, group, batch, is_expired)?;
                 }
-                self.latest
-                    .remove(&engine.latest, group, |cell| is_expired(cell.ts, cell.ttl, now))?;
             }
             Ok(())
         })
@@ -83,19 +88,19 @@ impl SeriesStore {
 
 /// Shows up to `count` entries from the cursor on, and moves it; after the last entry it starts over.
 fn walk(
-    table: &Keyspace,
+    table: &SeriesTable,
     cursor: &mut Vec<u8>,
     count: usize,
-    mut show: impl FnMut(&[u8], &[u8]),
+    mut show: impl FnMut(&TableEntry),
 ) -> StoreResult<()> {
     let from = std::mem::take(cursor);
-    for (seen, entry) in table.range(from..).enumerate() {
-        let (key, value) = entry.into_inner().map_err(error::engine)?;
+    for (seen, entry) in table.from(&from).enumerate() {
+        let entry = entry?;
         if seen == count {
-            *cursor = key.to_vec();
+            *cursor = entry.0.to_vec();
             break;
         }
-        show(&key, &value);
+        show(&entry);
     }
     Ok(())
 }

@@ -1,12 +1,11 @@
 //! The format of the stored tables: it is noted in them, checked at the start, and brought up from the one before.
 
-use std::path::Path;
-
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fjall::{Keyspace, KeyspaceCreateOptions};
+use fjall::KeyspaceCreateOptions;
 
+use super::backing::{SeriesDatabase, SeriesTable};
 use super::checkpoint::CHECKPOINT_KEY;
-use super::engine::{FIRST_EPOCH_KEY, QUARANTINE_EPOCH, SeriesEngine};
+use super::engine::{FIRST_EPOCH_KEY, QUARANTINE_EPOCH, SeriesTables, meta_number};
 use super::{error, keys};
 
 const FORMAT_KEY: &[u8] = b"f";
@@ -20,96 +19,105 @@ const COPIED_BLOCKS: usize = 256;
 
 /// Refuses a store of an unknown format, brings up one of the format before, and marks a new one. The mark is durable with
 /// the next checkpoint.
-pub(super) fn check(dir: &Path, engine: &SeriesEngine) -> StoreResult<()> {
-    let found = match engine.meta_number(FORMAT_KEY)? {
+pub(super) fn check(place: &str, tables: &SeriesTables) -> StoreResult<()> {
+    let found = match meta_number(&tables.meta, FORMAT_KEY)? {
         Some(found) => found,
         // The first format carried no number.
-        None if engine.meta_number(CHECKPOINT_KEY)?.is_some() => 1,
-        None => return mark(engine),
+        None if meta_number(&tables.meta, CHECKPOINT_KEY)?.is_some() => 1,
+        None => return mark(tables),
     };
     match found {
         FORMAT => {}
         TABLE_AN_EPOCH => {
-            tracing::info!(dir = %dir.display(), "bringing the time-series store to its new format");
-            gather_epochs(engine)?;
+            tracing::info!(place, "bringing the time-series store to its new format");
+            gather_epochs(tables)?;
         }
         _ => {
             let message = format!(
-                "the time-series store in {} has format {found}, and this program reads format {FORMAT} only: use the \
-                 program that wrote it, or start with an empty directory",
-                dir.display()
+                "the time-series store in {place} has format {found}, and this program reads format {FORMAT} only: use the \
+                 program that wrote it, or start with an empty one"
             );
             return Err(StoreError::new(StoreErrorKind::Invalid, message));
         }
     }
     // Also those that a crash has left after the change.
-    for (_, table) in epoch_tables(engine)? {
-        engine.db.delete_keyspace(table).map_err(error::engine)?;
+    for (_, table) in epoch_tables(tables)? {
+        #[cfg_attr(not(feature = "sql"), expect(irrefutable_let_patterns))]
+        if let (SeriesDatabase::Embedded(db), SeriesTable::Embedded(table)) = (&tables.db, table) {
+            db.delete_keyspace(table).map_err(error::engine)?;
+        }
     }
     Ok(())
 }
 
-fn mark(engine: &SeriesEngine) -> StoreResult<()> {
-    let number = FORMAT.to_be_bytes();
-    engine.meta.insert(FORMAT_KEY, number).map_err(error::engine)
+fn mark(tables: &SeriesTables) -> StoreResult<()> {
+    tables.meta.insert(FORMAT_KEY, FORMAT.to_be_bytes())
 }
 
 /// The tables of epochs, oldest first.
-fn epoch_tables(engine: &SeriesEngine) -> StoreResult<Vec<(u64, Keyspace)>> {
-    let mut tables = Vec::new();
-    for name in engine.db.list_keyspace_names() {
+fn epoch_tables(tables: &SeriesTables) -> StoreResult<Vec<(u64, SeriesTable)>> {
+    let mut found = Vec::new();
+    // No other backing ever had them.
+    #[cfg_attr(not(feature = "sql"), expect(irrefutable_let_patterns))]
+    let SeriesDatabase::Embedded(db) = &tables.db else {
+        return Ok(found);
+    };
+    for name in db.list_keyspace_names() {
         if let Some(number) = name
             .strip_prefix(EPOCH_TABLE_PREFIX)
             .and_then(|it| it.parse().ok())
         {
-            let table = engine.db.keyspace(&name, KeyspaceCreateOptions::default);
-            tables.push((number, table.map_err(error::engine)?));
+            let table = db.keyspace(&name, KeyspaceCreateOptions::default);
+            found.push((number, SeriesTable::Embedded(table.map_err(error::engine)?)));
         }
     }
-    tables.sort_unstable_by_key(|(number, _)| *number);
-    Ok(tables)
+    found.sort_unstable_by_key(|(number, _)| *number);
+    Ok(found)
 }
 
 /// Copies all epochs into the table that they share. Whatever a crash leaves of it is done again.
-fn gather_epochs(engine: &SeriesEngine) -> StoreResult<()> {
-    let tables = epoch_tables(engine)?;
-    for (number, table) in &tables {
-        copy(engine, *number, table, &engine.blocks)?;
+fn gather_epochs(tables: &SeriesTables) -> StoreResult<()> {
+    let epochs = epoch_tables(tables)?;
+    for (number, table) in &epochs {
+        copy(tables, *number, table, &tables.blocks, false)?;
     }
     copy(
-        engine,
+        tables,
         QUARANTINE_EPOCH,
-        &engine.quarantine.rows,
-        &engine.quarantine.rows,
+        &tables.quarantine,
+        &tables.quarantine,
+        true,
     )?;
-    if let Some((first, _)) = tables.first() {
-        let first = first.to_be_bytes();
-        engine
-            .meta
-            .insert(FIRST_EPOCH_KEY, first)
-            .map_err(error::engine)?;
+    if let Some((first, _)) = epochs.first() {
+        tables.meta.insert(FIRST_EPOCH_KEY, first.to_be_bytes())?;
     }
-    mark(engine)?;
-    engine.sync()
+    mark(tables)?;
+    tables.db.sync()
 }
 
-/// Copies the blocks of an epoch, and removes the old ones where they were in the same table.
-fn copy(engine: &SeriesEngine, epoch: u64, from: &Keyspace, to: &Keyspace) -> StoreResult<()> {
+/// Copies the blocks of an epoch, and removes the old ones where they are in the same table.
+fn copy(
+    tables: &SeriesTables,
+    epoch: u64,
+    from: &SeriesTable,
+    to: &SeriesTable,
+    is_same: bool,
+) -> StoreResult<()> {
     let mut next = Vec::new();
     loop {
-        let mut batch = engine.batch(2 * COPIED_BLOCKS);
+        let mut batch = tables.db.batch(2 * COPIED_BLOCKS);
         let mut last = None;
-        for entry in from.range(next.as_slice()..).take(COPIED_BLOCKS) {
-            let (key, value) = entry.into_inner().map_err(error::engine)?;
+        for entry in from.from(&next).take(COPIED_BLOCKS) {
+            let (key, value) = entry?;
             if key.len() + keys::EPOCH_BYTES == keys::ROW_BYTES {
                 batch.insert(to, [&keys::epoch_key(epoch), &*key].concat(), value);
-                if from.id() == to.id() {
+                if is_same {
                     batch.remove(from, key.clone());
                 }
             }
             last = Some(key);
         }
-        engine.commit(batch, &[to])?;
+        tables.db.commit(batch, &[to])?;
         match last {
             Some(key) => next = [&*key, &[0]].concat(),
             None => return Ok(()),

@@ -8,24 +8,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{StoreErrorKind, StoreResult, StoredValue};
-use fieldline_model::kv::{CorruptData, KvValueRef};
-use fjall::{Keyspace, OwnedWriteBatch};
+use fieldline_core::ports::{StoreResult, StoredValue};
+use fieldline_model::kv::KvValueRef;
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::backing::SeriesBatch;
+use super::cache_shard::{CacheShard, ValueGroup};
 use super::cached_value::{CachedValue, cell_key, insert_all};
-use super::error;
-use super::keys::{GROUP_BYTES, ValueGroupKey, spread};
+use super::keys::{ValueGroupKey, spread};
+use super::value_table::{PAGE_VALUES, ValueTable, page_key, put_in_page};
 
 const SHARDS: usize = 64;
 const GROUP_COST: usize = 160;
-/// Names that nobody uses any more are forgotten when a shard knows this many, and then when it knows twice as many as were
-/// in use.
-const MAX_IDLE_NAMES: usize = 4096;
-
-static CORRUPT_GATE: LogGate = LogGate::new(1);
 
 /// Which of two writes to a value wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,73 +29,6 @@ pub(super) enum ConflictPolicy {
     ByTime,
     /// The later, whatever its time: the clock may have been set back in between.
     ByArrival,
-}
-
-#[derive(Clone, Default)]
-struct ValueGroup {
-    /// Sorted by name.
-    values: Vec<CachedValue>,
-    dirty: bool,
-    /// Used since the evictor came by.
-    used: bool,
-    /// Why the stored values could not be read. New ones are taken all the same.
-    corrupt: Option<Box<str>>,
-}
-
-#[derive(Default)]
-struct CacheShard {
-    groups: FxHashMap<ValueGroupKey, ValueGroup>,
-    dirty: Vec<ValueGroupKey>,
-    names: FxHashSet<Arc<str>>,
-    /// Names that the shard may know before idle ones are looked for: looking costs as much as there are.
-    enough_names: usize,
-}
-
-impl CacheShard {
-    fn name(&mut self, name: &str) -> Arc<str> {
-        if let Some(known) = self.names.get(name) {
-            return Arc::clone(known);
-        }
-        if self.names.len() >= self.enough_names.max(MAX_IDLE_NAMES) {
-            self.names.retain(|name| Arc::strong_count(name) > 1);
-            self.enough_names = 2 * self.names.len();
-            self.names.shrink_to(self.enough_names);
-        }
-        let name: Arc<str> = name.into();
-        self.names.insert(Arc::clone(&name));
-        name
-    }
-
-    /// Reads a group. What can be read at another time is an error; stored bytes that cannot be read are noted in the group.
-    fn load(&mut self, table: &Keyspace, group: &ValueGroupKey) -> StoreResult<ValueGroup> {
-        let mut loaded = ValueGroup::default();
-        for entry in table.prefix(group) {
-            let cell = entry
-                .into_inner()
-                .map_err(error::engine)
-                .and_then(|(key, value)| {
-                    let name = key
-                        .get(GROUP_BYTES..)
-                        .and_then(|name| std::str::from_utf8(name).ok());
-                    let name = name.ok_or(CorruptData("name is not UTF-8"));
-                    name.and_then(|name| CachedValue::decode(self.name(name), &value))
-                        .map_err(|cause| error::corrupt(group, cause))
-                });
-            match cell {
-                Ok(cell) => loaded.values.push(cell),
-                Err(error) if error.kind() != StoreErrorKind::Corrupt => return Err(error),
-                Err(error) => {
-                    if let Some(suppressed) = CORRUPT_GATE.open() {
-                        tracing::error!(%error, suppressed, "stored values cannot be read");
-                    }
-                    loaded.corrupt = Some(error.to_string().into());
-                    break;
-                }
-            }
-        }
-        loaded.values.shrink_to_fit();
-        Ok(loaded)
-    }
 }
 
 /// A value that a checkpoint is writing.
@@ -115,6 +43,8 @@ pub(super) struct LatestCache {
     is_recording: AtomicBool,
     /// What the groups were that it has changed.
     recorded: Mutex<FxHashMap<ValueGroupKey, ValueGroup>>,
+    /// Pages out of which it has taken values: they are written anew with its batch.
+    stale_pages: Mutex<FxHashSet<(ValueGroupKey, u16)>>,
     /// Reads of the table fail, as the test wants it.
     #[cfg(test)]
     pub(super) fails: AtomicBool,
@@ -129,6 +59,7 @@ impl LatestCache {
             conflict_policy: newest,
             is_recording: AtomicBool::new(false),
             recorded: Mutex::default(),
+            stale_pages: Mutex::default(),
             #[cfg(test)]
             fails: AtomicBool::new(false),
         }
@@ -150,7 +81,7 @@ impl LatestCache {
     fn ensure<'a>(
         &self,
         shard: &'a mut MutexGuard<'_, CacheShard>,
-        table: &Keyspace,
+        table: &ValueTable,
         group: &ValueGroupKey,
     ) -> StoreResult<&'a mut ValueGroup> {
         if !shard.groups.contains_key(group) {
@@ -165,12 +96,12 @@ impl LatestCache {
     fn load(
         &self,
         shard: &mut CacheShard,
-        table: &Keyspace,
+        table: &ValueTable,
         group: &ValueGroupKey,
     ) -> StoreResult<ValueGroup> {
         #[cfg(test)]
         if self.fails.load(Ordering::Relaxed) {
-            return Err(error::io(std::io::Error::other("as the test wants it")));
+            return Err(super::error::io(std::io::Error::other("as the test wants it")));
         }
         shard.load(table, group)
     }
@@ -179,7 +110,7 @@ impl LatestCache {
     fn ensure_to_change<'a>(
         &self,
         shard: &'a mut MutexGuard<'_, CacheShard>,
-        table: &Keyspace,
+        table: &ValueTable,
         group: &ValueGroupKey,
     ) -> StoreResult<&'a mut ValueGroup> {
         let held = self.ensure(shard, table, group)?;
@@ -206,8 +137,10 @@ impl LatestCache {
     /// Takes back what was changed since [`record`](Self::record).
     pub(super) fn roll_back(&self) {
         self.is_recording.store(false, Ordering::Release);
+        self.stale_pages.lock().clear();
         for (group, before) in std::mem::take(&mut *self.recorded.lock()) {
             let mut shard = self.shard(&group).lock();
+            shard.left += 1;
             let was_listed = shard.groups.remove(&group).is_some_and(|changed| {
                 self.release(&changed);
                 changed.dirty
@@ -230,7 +163,7 @@ impl LatestCache {
     /// Writes values of a group where they are not older than what is there, see [`ConflictPolicy`].
     pub(super) fn put<'v>(
         &self,
-        table: &Keyspace,
+        table: &ValueTable,
         group: &ValueGroupKey,
         ts: i64,
         ttl: u32,
@@ -250,12 +183,16 @@ impl LatestCache {
         if let Some(held) = shard.groups.get_mut(group)
             && !added.is_empty()
         {
+            for (_, cell) in &mut added {
+                cell.page = u16::try_from(held.next_place / PAGE_VALUES).unwrap_or(u16::MAX);
+                held.next_place += 1;
+            }
             let cost = insert_all(&mut held.values, added);
             self.bytes.fetch_add(cost, Ordering::Relaxed);
             changed = true;
         }
         if changed {
-            mark_dirty(&mut shard, group);
+            shard.mark_dirty(group);
         }
         Ok(())
     }
@@ -292,6 +229,7 @@ impl LatestCache {
                     ts,
                     ttl,
                     value: value.to_value(),
+                    page: 0,
                     dirty: true,
                 };
                 PutOutcome::New(at, cell)
@@ -300,7 +238,7 @@ impl LatestCache {
     }
 
     /// The values of a group, sorted by name.
-    pub(super) fn get(&self, table: &Keyspace, group: &ValueGroupKey) -> StoreResult<Vec<CachedValue>> {
+    pub(super) fn get(&self, table: &ValueTable, group: &ValueGroupKey) -> StoreResult<Vec<CachedValue>> {
         let mut shard = self.shard(group).lock();
         if !shard.groups.contains_key(group) {
             // What does not exist must not fill the cache.
@@ -310,7 +248,7 @@ impl LatestCache {
             }
             self.insert(&mut shard, group, loaded);
         }
-        answer(self.ensure(&mut shard, table, group)?, group)
+        self.ensure(&mut shard, table, group)?.answer(group)
     }
 
     /// The same as [`get`](Self::get) where that needs neither the disk nor waiting.
@@ -318,14 +256,14 @@ impl LatestCache {
         let mut shard = self.shard(group).try_lock()?;
         let held = shard.groups.get_mut(group)?;
         held.used = true;
-        Some(answer(held, group))
+        Some(held.answer(group))
     }
 
     /// Gives the named values of a group that there are, with the places of their names. A group that is not in memory
     /// is not brought there.
     pub(super) fn visit_named(
         &self,
-        table: &Keyspace,
+        table: &ValueTable,
         group: &ValueGroupKey,
         names: &[String],
         visit: &mut dyn FnMut(usize, StoredValue<'_>),
@@ -334,7 +272,7 @@ impl LatestCache {
             let mut shard = self.shard(group).lock();
             if let Some(held) = shard.groups.get_mut(group) {
                 if held.corrupt.is_some() {
-                    return answer(held, group).map(drop);
+                    return held.answer(group).map(drop);
                 }
                 for (place, name) in names.iter().enumerate() {
                     let at = held.values.binary_search_by(|cell| cell.name.as_ref().cmp(name));
@@ -345,18 +283,50 @@ impl LatestCache {
                 return Ok(());
             }
         }
-        for (place, name) in names.iter().enumerate() {
-            if let Some(bytes) = table.get(cell_key(group, name)).map_err(error::engine)? {
-                let cell = CachedValue::decode(name.as_str().into(), &bytes)
-                    .map_err(|cause| error::corrupt(group, cause))?;
-                visit(place, cell.stored());
+        table.visit_named(group, names, &mut |place, cell| visit(place, cell.stored()))
+    }
+
+    /// Whether a group is in memory.
+    pub(super) fn holds(&self, group: &ValueGroupKey) -> bool {
+        self.shard(group).lock().groups.contains_key(group)
+    }
+
+    /// Brings groups into memory that are about to be changed, all with one look into the table. What cannot be read now
+    /// is read when it is needed.
+    pub(super) fn load_ahead(&self, table: &ValueTable, groups: &[ValueGroupKey]) {
+        let mut missing = Vec::new();
+        for group in groups {
+            let shard = self.shard(group).lock();
+            if !shard.groups.contains_key(group) {
+                missing.push((*group, shard.left));
             }
         }
-        Ok(())
+        missing.sort_unstable();
+        missing.dedup_by_key(|(group, _)| *group);
+        // A single one costs a look either way.
+        if missing.len() < 2 {
+            return;
+        }
+        let prefixes: Vec<ValueGroupKey> = missing.iter().map(|(group, _)| *group).collect();
+        let Ok(rows) = table.rows.prefixes(&prefixes) else {
+            return;
+        };
+        let mut rows = rows.into_iter().peekable();
+        for (group, left) in missing {
+            let of_group = std::iter::from_fn(|| rows.next_if(|(key, _)| key.starts_with(&group)));
+            let mut shard = self.shard(&group).lock();
+            let loaded = shard.decode(table, &group, of_group.map(Ok));
+            if let Ok(loaded) = loaded
+                && shard.left == left
+                && !shard.groups.contains_key(&group)
+            {
+                self.insert(&mut shard, &group, loaded);
+            }
+        }
     }
 
     /// Adds all dirty values to a batch; they count as clean from now on. [`restore`](Self::restore) takes that back.
-    pub(super) fn flush(&self, table: &Keyspace, batch: &mut OwnedWriteBatch) -> Vec<FlushedValueKey> {
+    pub(super) fn flush(&self, table: &ValueTable, batch: &mut SeriesBatch) -> Vec<FlushedValueKey> {
         let mut written = Vec::new();
         for shard in &self.shards {
             let mut shard = shard.lock();
@@ -365,14 +335,42 @@ impl LatestCache {
                     continue;
                 };
                 held.dirty = false;
+                let mut last_page = None;
                 for cell in held.values.iter_mut().filter(|cell| cell.dirty) {
                     cell.dirty = false;
-                    batch.insert(table, cell_key(&group, &cell.name), cell.encode());
                     written.push((group, Arc::clone(&cell.name)));
+                    if !table.is_paged() {
+                        batch.insert(&table.rows, cell_key(&group, &cell.name), cell.encode());
+                    } else if last_page.replace(cell.page) != Some(cell.page) {
+                        self.stale_pages.lock().insert((group, cell.page));
+                    }
                 }
             }
         }
+        // Shards are locked before the pages.
+        let stale = std::mem::take(&mut *self.stale_pages.lock());
+        for (group, page) in stale {
+            self.write_page(table, &group, page, batch);
+        }
         written
+    }
+
+    /// Adds a page to a batch as it is now.
+    fn write_page(&self, table: &ValueTable, group: &ValueGroupKey, page: u16, batch: &mut SeriesBatch) {
+        let shard = self.shard(group).lock();
+        let Some(held) = shard.groups.get(group) else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        for cell in held.values.iter().filter(|cell| cell.page == page) {
+            put_in_page(cell, &mut bytes);
+        }
+        let key = page_key(group, page);
+        if bytes.is_empty() {
+            batch.remove(&table.rows, &key[..]);
+        } else {
+            batch.insert(&table.rows, &key[..], bytes);
+        }
     }
 
     /// Makes values dirty again whose batch was not written.
@@ -385,7 +383,7 @@ impl LatestCache {
             });
             if let Some(cell) = cell {
                 cell.dirty = true;
-                mark_dirty(&mut shard, &group);
+                shard.mark_dirty(&group);
             }
         }
     }
@@ -394,18 +392,41 @@ impl LatestCache {
         self.shards.iter().any(|shard| !shard.lock().dirty.is_empty())
     }
 
-    /// Takes values out of the cache, whose removal the caller writes before the next checkpoint. The group stays, so
-    /// that nobody reads the old values back in between.
+    /// Removes values in the batch of a direct write. The group stays in memory, so that nobody reads the old values back
+    /// in between.
     pub(super) fn remove(
         &self,
-        table: &Keyspace,
+        table: &ValueTable,
         group: &ValueGroupKey,
+        batch: &mut SeriesBatch,
         goes: impl Fn(&CachedValue) -> bool,
+    ) -> StoreResult<()> {
+        self.take(table, group, |cell| {
+            let goes = goes(cell);
+            if goes && !table.is_paged() {
+                batch.remove(&table.rows, cell_key(group, &cell.name));
+            }
+            goes
+        })
+    }
+
+    /// Takes values out of memory that others of their names replace within the same direct write.
+    pub(super) fn take(
+        &self,
+        table: &ValueTable,
+        group: &ValueGroupKey,
+        mut goes: impl FnMut(&CachedValue) -> bool,
     ) -> StoreResult<()> {
         let mut shard = self.shard(group).lock();
         let held = self.ensure_to_change(&mut shard, table, group)?;
         let before: usize = held.values.iter().map(CachedValue::cost).sum();
-        held.values.retain(|cell| !goes(cell));
+        held.values.retain(|cell| {
+            let goes = goes(cell);
+            if goes && table.is_paged() {
+                self.stale_pages.lock().insert((*group, cell.page));
+            }
+            !goes
+        });
         let after: usize = held.values.iter().map(CachedValue::cost).sum();
         self.bytes.fetch_sub(before - after, Ordering::Relaxed);
         Ok(())
@@ -415,7 +436,11 @@ impl LatestCache {
     pub(super) fn drop_groups(&self, groups: &[ValueGroupKey]) {
         for group in groups {
             // It is freed after its shard.
-            let dropped = self.shard(group).lock().groups.remove(group);
+            let dropped = {
+                let mut shard = self.shard(group).lock();
+                shard.left += 1;
+                shard.groups.remove(group)
+            };
             if let Some(held) = dropped {
                 self.release(&held);
             }
@@ -437,6 +462,20 @@ impl LatestCache {
         self.bytes.fetch_sub(cost, Ordering::Relaxed);
     }
 
+    /// Forgets what can be read again: the table may not hold any more what was read of it.
+    pub(super) fn forget_clean(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.left += 1;
+            shard.groups.retain(|_, held| {
+                if !held.dirty {
+                    self.release(held);
+                }
+                held.dirty
+            });
+        }
+    }
+
     /// Evicts groups that were not used lately until the cache fits. No checkpoint may be under way.
     pub(super) fn evict(&self) {
         for _pass in 0..2 {
@@ -445,6 +484,7 @@ impl LatestCache {
                     return;
                 }
                 let mut shard = shard.lock();
+                shard.left += 1;
                 shard.groups.retain(|_, held| {
                     let keep = held.dirty || std::mem::take(&mut held.used);
                     if !keep {
@@ -467,25 +507,4 @@ enum PutOutcome {
     Replaced,
     /// There is no value of that name; where it belongs.
     New(usize, CachedValue),
-}
-
-fn answer(held: &ValueGroup, group: &ValueGroupKey) -> StoreResult<Vec<CachedValue>> {
-    match &held.corrupt {
-        Some(cause) => {
-            tracing::debug!(%cause, "stored values cannot be read");
-            Err(error::corrupt(
-                group,
-                CorruptData("a block does not pass its checks"),
-            ))
-        }
-        None => Ok(held.values.clone()),
-    }
-}
-
-fn mark_dirty(shard: &mut CacheShard, group: &ValueGroupKey) {
-    if let Some(held) = shard.groups.get_mut(group)
-        && !std::mem::replace(&mut held.dirty, true)
-    {
-        shard.dirty.push(*group);
-    }
 }

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fieldline_model::kv::take_array;
-use fjall::OwnedWriteBatch;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use super::backing::SeriesBatch;
 use super::block::{self, BlockRow};
 use super::engine::RowEpoch;
 use super::keys::{EntityKeyBytes, ROW_BYTES, SUBJECT_BYTES, spread};
@@ -154,7 +154,7 @@ impl Memtable {
     }
 
     /// Puts all rows, as blocks, into a batch for an epoch. They are read from here until the batch is committed.
-    pub(super) fn flush(&self, epoch: &RowEpoch, batch: &mut OwnedWriteBatch, now_ms: i64) -> MemtableFlush {
+    pub(super) fn flush(&self, epoch: &RowEpoch, batch: &mut SeriesBatch, now_ms: i64) -> MemtableFlush {
         let mut leaving = MemtableFlush {
             runs: [0; SHARDS],
             bytes: 0,

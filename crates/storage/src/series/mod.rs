@@ -44,7 +44,9 @@
 //! values are still in memory. Reads go on meanwhile. After a failed fsync nothing is accepted until a restart.
 
 mod aggregate;
+mod backing;
 mod block;
+mod cache_shard;
 mod cached_value;
 mod checkpoint;
 pub mod chunk;
@@ -68,10 +70,13 @@ mod rows;
 mod state_rows;
 mod store;
 mod transfer;
+mod value_table;
 mod values;
 mod watermark;
 
-pub use options::Options;
+#[cfg(feature = "sql")]
+pub use options::SqlSeriesOptions;
+pub use options::{Options, SeriesKind};
 pub use store::SeriesStore;
 
 #[cfg(test)]

@@ -1,12 +1,26 @@
-//! Settings of the embedded time-series store.
+//! Settings of the time-series store.
 
 use fieldline_core::options::{ByteSize, HumanDuration};
 use serde::{Deserialize, Serialize};
 
-/// Settings of the embedded time-series store.
+/// Where time series, latest values and attributes are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SeriesKind {
+    /// In the data directory, in an engine of the program's own.
+    Embedded,
+    /// In the PostgreSQL database that `sql.url` names.
+    Sql,
+}
+
+/// Settings of the time-series store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
+    /// Where time series, latest values and attributes are kept.
+    pub kind: SeriesKind,
+    /// Connections to the PostgreSQL database at most, 2 to 1,000, where `kind` is `sql`.
+    pub connections: u32,
     /// Memory for blocks that were read from disk.
     pub block_cache: ByteSize,
     /// Memory that one table of recent writes may take before it is written to disk. There are five tables, and up to
@@ -30,6 +44,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            kind: SeriesKind::Embedded,
+            connections: 8,
             block_cache: ByteSize::mib(16),
             memtable: ByteSize::mib(8),
             cells_cache: ByteSize::mib(96),
@@ -45,6 +61,9 @@ impl Default for Options {
 impl Options {
     /// What is wrong with the settings, `None` where nothing is.
     pub fn problem(&self) -> Option<String> {
+        if !(2..=1_000).contains(&self.connections) {
+            return Some("connections must be 2 to 1000".to_owned());
+        }
         if self.memtable < ByteSize::mib(1) {
             return Some("memtable must be at least 1MiB".to_owned());
         }
@@ -61,5 +80,25 @@ impl Options {
             return Some("open-files must be at least 16".to_owned());
         }
         None
+    }
+}
+
+/// Where the tables of the time-series store are in PostgreSQL.
+#[cfg(feature = "sql")]
+#[derive(Clone, PartialEq, Eq)]
+pub struct SqlSeriesOptions {
+    /// `postgres://user:password@host:port/database`.
+    pub url: String,
+    /// Connections at most, two at least: one that writes and one that reads.
+    pub connections: u32,
+}
+
+#[cfg(feature = "sql")]
+impl std::fmt::Debug for SqlSeriesOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The address may carry a password.
+        f.debug_struct("SqlSeriesOptions")
+            .field("connections", &self.connections)
+            .finish_non_exhaustive()
     }
 }

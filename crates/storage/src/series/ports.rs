@@ -13,7 +13,7 @@ use fieldline_model::timeseries::{
 };
 use tokio::runtime::Handle;
 
-use super::cached_value::{CachedValue, cell_key};
+use super::cached_value::CachedValue;
 use super::chunk::is_expired;
 use super::read::SeriesSnapshot;
 use super::rows::RowReadOptions;
@@ -283,12 +283,13 @@ impl SeriesStore {
             let mut deleted = Vec::new();
             for cell in self.attributes.get(&engine.attributes, &group)? {
                 if is_wanted(Some(names), &cell) {
-                    batch.remove(&engine.attributes, cell_key(&group, &cell.name));
                     deleted.push(cell.name.to_string());
                 }
             }
             self.attributes
-                .remove(&engine.attributes, &group, |cell| is_wanted(Some(names), cell))?;
+                .remove(&engine.attributes, &group, batch, |cell| {
+                    is_wanted(Some(names), cell)
+                })?;
             Ok(deleted)
         })
     }

@@ -6,8 +6,8 @@ use fieldline_core::ports::{PointsPage, StoreError, StoreErrorKind, StoreResult}
 use fieldline_model::EntityKey;
 use fieldline_model::kv::CorruptData;
 use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
-use fjall::{Iter, Readable as _, Snapshot, UserKey, UserValue};
 
+use super::backing::{TableEntries, TableEntry, TableSnapshot, closed, half_open};
 use super::block;
 use super::chunk::{self, ChunkHeader, StoredPoint, is_expired};
 use super::engine::{RowEpoch, SeriesEngine};
@@ -22,7 +22,7 @@ pub(super) struct SeriesSnapshot<'a> {
     /// Rows that were in memory.
     memtable_rows: MemtableRows,
     epochs: Vec<std::sync::Arc<RowEpoch>>,
-    snapshot: Snapshot,
+    snapshot: TableSnapshot,
     subject: EntityKeyBytes,
     name: &'a str,
     prefix: Vec<u8>,
@@ -47,7 +47,7 @@ impl<'a> SeriesSnapshot<'a> {
             engine,
             memtable_rows: heads,
             epochs,
-            snapshot: engine.db.snapshot(),
+            snapshot: engine.snapshot(),
             prefix: keys::series_prefix(&subject, name),
             subject,
             name,
@@ -181,27 +181,26 @@ impl<'a> SeriesSnapshot<'a> {
     }
 
     /// The blocks that may hold rows of a range.
-    fn blocks(&self, epoch: &RowEpoch, start: i64, end: i64) -> Iter {
+    fn blocks(&self, epoch: &RowEpoch, start: i64, end: i64) -> TableEntries {
         let from = keys::row_key(epoch.number, &self.subject, block::window_start(start), 0);
         let to = keys::row_key(epoch.number, &self.subject, end, 0);
-        self.snapshot.range(&epoch.rows, from..to)
+        self.snapshot.range(&epoch.rows, half_open(&from, &to))
     }
 
     /// The chunks that may hold points of a range: the last one that begins before it, and all that begin in it.
-    pub(super) fn chunks(&self, start: i64, end: i64) -> StoreResult<Iter> {
+    pub(super) fn chunks(&self, start: i64, end: i64) -> StoreResult<TableEntries> {
         let from = keys::chunk_key(&self.prefix, start);
         let before = self
             .snapshot
             .range(
                 &self.engine.chunks,
-                keys::chunk_key(&self.prefix, i64::MIN)..=from.clone(),
+                closed(&keys::chunk_key(&self.prefix, i64::MIN), &from),
             )
             .next_back()
-            .map(|entry| entry.key().map_err(error::engine))
             .transpose()?;
-        let from = before.map_or(from, |key| key.to_vec());
+        let from = before.map_or(from, |(key, _)| key.to_vec());
         let to = keys::chunk_key(&self.prefix, end);
-        Ok(self.snapshot.range(&self.engine.chunks, from..to))
+        Ok(self.snapshot.range(&self.engine.chunks, half_open(&from, &to)))
     }
 
     /// The newest row of each time in a range, by time.
@@ -220,7 +219,7 @@ impl<'a> SeriesSnapshot<'a> {
         let mut enough = 2 * block::WINDOW_TIMES;
         for epoch in &self.epochs {
             for entry in self.blocks(epoch, start, end) {
-                let (key, value) = entry.into_inner().map_err(error::engine)?;
+                let (key, value) = entry?;
                 found.add_rows(&key, &value, self.name, (start, end), &self.wanted)?;
                 if found.points.len() > enough {
                     found.keep_newest();
@@ -255,16 +254,16 @@ enum TableScan<'a> {
     /// All is there already.
     Nothing,
     Rows {
-        blocks: Iter,
+        blocks: TableEntries,
         /// The first block of the next window.
-        held: Option<(UserKey, UserValue)>,
+        held: Option<TableEntry>,
         name: &'a str,
         wanted: RowReadOptions,
         start: i64,
         end: i64,
     },
     Chunks {
-        chunks: Iter,
+        chunks: TableEntries,
         start: i64,
         end: i64,
     },
@@ -318,14 +317,12 @@ impl TableScan<'_> {
     }
 }
 
-fn step(entries: &mut Iter, order: PointOrder) -> StoreResult<Option<(UserKey, UserValue)>> {
+fn step(entries: &mut TableEntries, order: PointOrder) -> StoreResult<Option<TableEntry>> {
     let entry = match order {
         PointOrder::Ascending => entries.next(),
         PointOrder::Descending => entries.next_back(),
     };
-    entry
-        .map(|entry| entry.into_inner().map_err(error::engine))
-        .transpose()
+    entry.transpose()
 }
 
 /// Points of one table in order, read as they are asked for.

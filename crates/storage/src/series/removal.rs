@@ -17,11 +17,10 @@ use std::time::{Duration, Instant};
 use fieldline_core::ports::{StoreResult, ValueRemovalScope};
 use fieldline_model::EntityKey;
 use fieldline_model::timeseries::AttributeScope;
-use fjall::Keyspace;
 use rustc_hash::FxHashSet;
 
+use super::backing::SeriesTable;
 use super::engine::SeriesEngine;
-use super::error;
 use super::keys::{self, EPOCH_BYTES, EntityKeyBytes, SUBJECT_BYTES, ValueGroupKey};
 use super::store::SeriesStore;
 
@@ -43,7 +42,7 @@ enum RemovalTable {
 
 impl RemovalTable {
     /// The table, `None` where the epoch is packed and gone.
-    fn table(self, engine: &SeriesEngine) -> Option<Keyspace> {
+    fn table(self, engine: &SeriesEngine) -> Option<SeriesTable> {
         match self {
             Self::Epoch(number) => {
                 let epochs = engine.epochs();
@@ -51,8 +50,8 @@ impl RemovalTable {
                 epoch.map(|epoch| epoch.rows.clone())
             }
             Self::Chunks => Some(engine.chunks.clone()),
-            Self::Latest => Some(engine.latest.clone()),
-            Self::Attributes => Some(engine.attributes.clone()),
+            Self::Latest => Some(engine.latest.rows.clone()),
+            Self::Attributes => Some(engine.attributes.rows.clone()),
         }
     }
 
@@ -133,9 +132,10 @@ impl SeriesStore {
                 let prefix = place.prefix(prefix);
                 let from = from.unwrap_or_else(|| prefix.clone());
                 // Not beyond: what others have had may be gone, too, and would be walked through.
-                let end = keys::after_prefix(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
-                for entry in table.range::<Vec<u8>, _>((Bound::Included(from), end)) {
-                    let key = entry.key().map_err(error::engine)?;
+                let end = keys::after_prefix(&prefix);
+                let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                for entry in table.range((Bound::Included(&from), end)) {
+                    let (key, _) = entry?;
                     if left == 0 {
                         removal.from = Some(key.to_vec());
                         break;
@@ -159,7 +159,12 @@ impl SeriesStore {
             }
         }
         if !batch.is_empty() {
-            let tables = [&engine.blocks, &engine.chunks, &engine.latest, &engine.attributes];
+            let tables = [
+                &engine.blocks,
+                &engine.chunks,
+                &engine.latest.rows,
+                &engine.attributes.rows,
+            ];
             engine
                 .commit(batch, &tables)
                 .map_err(|error| self.note_write_failure(error))?;

@@ -3,8 +3,9 @@
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::kv::{CorruptData, KvValue, KvValueRef, unpack};
 use fieldline_model::timeseries::{DataPoint, PointOrder};
-use fjall::{Readable as _, Snapshot, UserKey, UserValue};
+use fjall::Slice;
 
+use super::backing::{TableEntry, TableSnapshot};
 use super::block::{self, BlockRow};
 use super::chunk::is_expired;
 use super::engine::RowEpoch;
@@ -22,7 +23,7 @@ const SHORT_BYTES: usize = 64;
 enum LazyValue {
     Here(KvValue),
     /// In the row of this number in a block; so many bytes.
-    Stored(UserKey, usize),
+    Stored(Slice, usize),
 }
 
 /// A point with what decides between several at one time: rows beat chunks, later rows beat earlier ones.
@@ -172,8 +173,8 @@ impl RowCollector {
     /// Adds the rows of a block that lie in a range and have the name.
     pub(super) fn add_rows(
         &mut self,
-        key: &UserKey,
-        value: &UserValue,
+        key: &Slice,
+        value: &Slice,
         name: &str,
         (start, end): (i64, i64),
         wanted: &RowReadOptions,
@@ -194,7 +195,7 @@ impl RowCollector {
         add().map_err(|cause| error::corrupt(keys::without_epoch(key), cause))
     }
 
-    fn hold(&mut self, key: &UserKey, value: KvValueRef<'_>, wanted: &RowReadOptions) -> LazyValue {
+    fn hold(&mut self, key: &Slice, value: KvValueRef<'_>, wanted: &RowReadOptions) -> LazyValue {
         if let KvValueRef::Text(text) | KvValueRef::Json(text) = value
             && wanted.texts
             && text.len() > SHORT_BYTES
@@ -230,11 +231,11 @@ impl RowCollector {
 
 /// Reads values where they are stored.
 pub(super) struct RowValueReader<'a> {
-    pub(super) snapshot: &'a Snapshot,
+    pub(super) snapshot: &'a TableSnapshot,
     pub(super) epochs: &'a [std::sync::Arc<RowEpoch>],
     pub(super) name: &'a str,
     /// The last block, which often has the next value, too.
-    pub(super) last: Option<(UserKey, UserValue)>,
+    pub(super) last: Option<TableEntry>,
 }
 
 impl RowValueReader<'_> {
@@ -249,7 +250,7 @@ impl RowValueReader<'_> {
             let number = keys::read_epoch(&key);
             let epoch = self.epochs.iter().find(|epoch| Some(epoch.number) == number);
             let block = match epoch {
-                Some(epoch) => self.snapshot.get(&epoch.rows, &key).map_err(error::engine)?,
+                Some(epoch) => self.snapshot.get(&epoch.rows, &key)?,
                 None => None,
             };
             self.last = block.map(|block| (key.clone(), block));

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use fieldline_core::ports::{Partition, StateKey, StateRow, StoreResult};
 use fieldline_model::kv::CorruptData;
-use fjall::{Keyspace, OwnedWriteBatch};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::backing::{SeriesBatch, SeriesTable};
 use super::{error, keys};
 
 const PARTITION_BYTES: usize = 4;
@@ -56,11 +56,11 @@ impl StateRowBuffer {
     }
 
     /// The rows of a partition.
-    pub(super) fn of(&self, table: &Keyspace, partition: Partition) -> StoreResult<Vec<StateRow>> {
+    pub(super) fn of(&self, table: &SeriesTable, partition: Partition) -> StoreResult<Vec<StateRow>> {
         let prefix = prefix_of(partition);
         let mut rows = HashMap::new();
-        for entry in table.prefix(prefix) {
-            let (key, value) = entry.into_inner().map_err(error::engine)?;
+        for entry in table.prefix(&prefix) {
+            let (key, value) = entry?;
             rows.insert(key.to_vec(), Bytes::copy_from_slice(&value));
         }
         let changed = self.changed.lock();
@@ -79,7 +79,7 @@ impl StateRowBuffer {
 }
 
 /// Adds what was taken to a checkpoint's batch.
-pub(super) fn write(taken: &StateRowChanges, table: &Keyspace, batch: &mut OwnedWriteBatch) {
+pub(super) fn write(taken: &StateRowChanges, table: &SeriesTable, batch: &mut SeriesBatch) {
     for (key, value) in taken {
         if value.is_empty() {
             batch.remove(table, key.as_slice());

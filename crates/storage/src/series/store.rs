@@ -27,6 +27,8 @@ use super::latest_cache::{ConflictPolicy, LatestCache};
 use super::memtable::Memtable;
 use super::metrics as names;
 use super::options::Options;
+#[cfg(feature = "sql")]
+use super::options::SqlSeriesOptions;
 use super::state_rows::StateRowBuffer;
 use super::watermark::CheckpointWatermark;
 use super::{compaction, error, expire};
@@ -43,7 +45,8 @@ static MAINTENANCE_GATE: LogGate = LogGate::new(1);
 /// Time series, latest values, attributes and journal positions of one node.
 pub struct SeriesStore {
     pub(super) me: Weak<SeriesStore>,
-    pub(super) dir: PathBuf,
+    /// What lies beside the tables of the embedded engine.
+    pub(super) files: Option<SeriesFiles>,
     pub(super) options: Options,
     pub(super) clock: SharedClock,
     /// `None` while it is being reopened, and once the store is closed.
@@ -57,7 +60,6 @@ pub struct SeriesStore {
     pub(super) states: StateRowBuffer,
     pub(super) seq: AtomicU64,
     pub(super) checkpoint: AtomicU64,
-    pub(super) watermark: CheckpointWatermark,
     pub(super) checkpointing: Mutex<()>,
     pub(super) gate: RwLock<()>,
     pub(super) compacting: Mutex<()>,
@@ -66,6 +68,13 @@ pub struct SeriesStore {
     pub(super) sync: GroupSync,
     signal: Arc<MaintenanceSignal>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// Files of the store that are not the engine's.
+pub(super) struct SeriesFiles {
+    /// Where the engine is, too.
+    pub(super) dir: PathBuf,
+    pub(super) watermark: CheckpointWatermark,
 }
 
 /// Wakes the background threads.
@@ -98,24 +107,49 @@ impl MaintenanceSignal {
 impl SeriesStore {
     /// Opens the store in a directory, creating it if it does not exist, and starts its background threads.
     pub fn open(dir: &Path, options: &Options, clock: SharedClock) -> StoreResult<Arc<Self>> {
-        if let Some(problem) = options.problem() {
-            return Err(StoreError::new(StoreErrorKind::Invalid, problem));
-        }
-        names::describe();
+        check(options)?;
         create_durably(dir, 0o777).map_err(error::io)?;
         let watermark = CheckpointWatermark::open(dir)?;
         let engine = SeriesEngine::open(dir, options, clock.now_ms())
             .map_err(|error| error::cannot_open(dir, error))?;
-        let checkpoint = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
-        if checkpoint < watermark.get() {
-            return Err(checkpoint::lost(dir, checkpoint, watermark.get()));
+        let found = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
+        if found < watermark.get() {
+            return Err(checkpoint::lost(dir, found, watermark.get()));
         }
+        let files = SeriesFiles {
+            dir: dir.to_owned(),
+            watermark,
+        };
+        Self::over(engine, Some(files), options, clock)
+    }
+
+    /// Opens the store over tables in PostgreSQL, making them where there are none. Whoever had them open before can no
+    /// longer write to them.
+    #[cfg(feature = "sql")]
+    pub fn open_sql(
+        tables: &SqlSeriesOptions,
+        options: &Options,
+        clock: SharedClock,
+    ) -> StoreResult<Arc<Self>> {
+        check(options)?;
+        let engine = SeriesEngine::open_sql(tables, clock.now_ms())?;
+        Self::over(engine, None, options, clock)
+    }
+
+    fn over(
+        engine: SeriesEngine,
+        files: Option<SeriesFiles>,
+        options: &Options,
+        clock: SharedClock,
+    ) -> StoreResult<Arc<Self>> {
+        names::describe();
+        let checkpoint = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
         let seq = engine.meta_number(SEQ_KEY)?.unwrap_or(0).saturating_add(SEQ_JUMP);
         let positions = checkpoint::stored_positions(&engine)?;
         let cells = |newest| LatestCache::new(options.cells_cache.as_usize(), newest);
         let store = Arc::new_cyclic(|me| Self {
             me: me.clone(),
-            dir: dir.to_owned(),
+            files,
             options: options.clone(),
             clock,
             engine: RwLock::new(Some(Arc::new(engine))),
@@ -127,7 +161,6 @@ impl SeriesStore {
             states: StateRowBuffer::default(),
             seq: AtomicU64::new(seq),
             checkpoint: AtomicU64::new(checkpoint),
-            watermark,
             checkpointing: Mutex::default(),
             gate: RwLock::default(),
             compacting: Mutex::default(),
@@ -218,6 +251,7 @@ impl SeriesStore {
         let _shared = self.gate.read();
         let engine = self.writable()?;
         let rows = usable_rows(&effects.telemetry);
+        self.load_ahead(&engine, effects);
         for effect in effects.attributes.iter().filter(|effect| effect.strategy.stored) {
             self.put_attributes(&engine, &effect.row)?;
         }
@@ -228,6 +262,22 @@ impl SeriesStore {
             positions.entry(partition).or_default().applied = next;
         }
         Ok(())
+    }
+
+    /// Brings the values that effects change into memory, where a look into a table is a round trip.
+    fn load_ahead(&self, engine: &SeriesEngine, effects: &StoreEffects<'_>) {
+        if engine.latest.is_paged() {
+            let rows = effects.telemetry.iter().filter(|row| row.strategy.latest);
+            let groups: Vec<_> = rows.map(|row| keys::latest_group(row.subject)).collect();
+            self.latest.load_ahead(&engine.latest, &groups);
+        }
+        if engine.attributes.is_paged() {
+            let stored = effects.attributes.iter().filter(|effect| effect.strategy.stored);
+            let groups: Vec<_> = stored
+                .map(|effect| keys::attribute_group(effect.row.subject, effect.row.scope))
+                .collect();
+            self.attributes.load_ahead(&engine.attributes, &groups);
+        }
     }
 
     /// Puts rows where their parts belong. The gate is held. Where it fails, it may be done again.
@@ -336,6 +386,13 @@ impl SeriesStore {
             return self.seal_active();
         }
         Ok(())
+    }
+}
+
+fn check(options: &Options) -> StoreResult<()> {
+    match options.problem() {
+        Some(problem) => Err(StoreError::new(StoreErrorKind::Invalid, problem)),
+        None => Ok(()),
     }
 }
 

@@ -10,6 +10,8 @@ mod memtable;
 mod model;
 mod moving;
 mod pages;
+#[cfg(feature = "sql")]
+mod postgres;
 mod transfer;
 mod values;
 
@@ -20,19 +22,41 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use fieldline_core::clock::Clock;
 use fieldline_core::options::HumanDuration;
+use fieldline_core::ports::StoreResult;
 use fieldline_testkit::clock::ManualClock;
-use fieldline_testkit::contract::series as contract;
 use fieldline_testkit::contract::series::{SeriesBackend, SeriesStores};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::{Options, SeriesStore};
 
-/// A store in a directory that nobody touches but the test: no checkpoint, compaction or sweep by the clock.
+/// A store that nobody touches but the test: no checkpoint, compaction or sweep by the clock.
 pub(super) struct World {
-    root: TempDir,
+    place: WorldPlace,
     pub(super) clock: Arc<ManualClock>,
     running: Mutex<(usize, Arc<SeriesStore>)>,
+}
+
+/// Where the store of a test is.
+enum WorldPlace {
+    /// A directory each life of it.
+    Directories(TempDir),
+    #[cfg(feature = "sql")]
+    Database(postgres::TestDatabase),
+}
+
+impl WorldPlace {
+    fn open(&self, life: usize, clock: &Arc<ManualClock>) -> StoreResult<Arc<SeriesStore>> {
+        match self {
+            Self::Directories(root) => SeriesStore::open(&directory(root, life), &quiet(), clock.clone()),
+            #[cfg(feature = "sql")]
+            Self::Database(database) => SeriesStore::open_sql(&database.options(), &quiet(), clock.clone()),
+        }
+    }
+}
+
+fn directory(root: &TempDir, life: usize) -> PathBuf {
+    root.path().join(life.to_string())
 }
 
 pub(super) fn quiet() -> Options {
@@ -48,11 +72,14 @@ pub(super) fn quiet() -> Options {
 
 impl World {
     pub(super) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        Self::at(WorldPlace::Directories(tempfile::tempdir().unwrap()))
+    }
+
+    fn at(place: WorldPlace) -> Self {
         let clock = ManualClock::at(1_700_000_000_000);
-        let store = SeriesStore::open(&root.path().join("0"), &quiet(), clock.clone()).unwrap();
+        let store = place.open(0, &clock).unwrap();
         Self {
-            root,
+            place,
             clock,
             running: Mutex::new((0, store)),
         }
@@ -62,28 +89,40 @@ impl World {
         Arc::clone(&self.running.lock().1)
     }
 
-    fn dir(&self, life: usize) -> PathBuf {
-        self.root.path().join(life.to_string())
-    }
-
-    /// Goes on with a copy of the files as the operating system has them now, which is what kill -9 leaves.
+    /// Goes on with what a kill leaves: a copy of the files as the operating system has them now, or what is committed in the
+    /// database, which the killed process can no longer write to.
     pub(super) fn crash(&self) {
         let mut running = self.running.lock();
-        let (life, store) = &*running;
-        let (from, to) = (self.dir(*life), self.dir(*life + 1));
-        copy(&from, &to);
-        store.close().unwrap();
-        std::fs::remove_dir_all(&from).unwrap();
-        let store = SeriesStore::open(&to, &quiet(), self.clock.clone()).unwrap();
-        *running = (*life + 1, store);
+        let (life, killed) = &*running;
+        let life = life + 1;
+        let store = match &self.place {
+            WorldPlace::Directories(root) => {
+                let from = directory(root, life - 1);
+                copy(&from, &directory(root, life));
+                killed.close().unwrap();
+                std::fs::remove_dir_all(&from).unwrap();
+                self.place.open(life, &self.clock).unwrap()
+            }
+            #[cfg(feature = "sql")]
+            WorldPlace::Database(_) => {
+                let store = self.place.open(life, &self.clock).unwrap();
+                // It may have had nothing to write.
+                drop(killed.close());
+                store
+            }
+        };
+        *running = (life, store);
     }
 
     /// Closes the store, lets the test damage its files, and opens it again.
-    pub(super) fn damage(&self, damage: impl FnOnce(&Path)) -> fieldline_core::ports::StoreResult<()> {
+    pub(super) fn damage(&self, damage: impl FnOnce(&Path)) -> StoreResult<()> {
         let mut running = self.running.lock();
         running.1.close().unwrap();
-        damage(&self.dir(running.0));
-        running.1 = SeriesStore::open(&self.dir(running.0), &quiet(), self.clock.clone())?;
+        let WorldPlace::Directories(root) = &self.place else {
+            panic!("there are no files to damage");
+        };
+        damage(&directory(root, running.0));
+        running.1 = self.place.open(running.0, &self.clock)?;
         Ok(())
     }
 }
@@ -151,31 +190,40 @@ impl SeriesBackend for World {
     }
 }
 
-macro_rules! contract {
-    ($($name:ident)*) => {$(
-        #[tokio::test(flavor = "multi_thread")]
-        async fn $name() {
-            contract::$name(&World::new()).await;
+/// A test for each promise of the contract, in a world of its own.
+macro_rules! series_contract {
+    ($world:path $(, $attribute:meta)?) => {
+        series_contract! { @each $world, ($($attribute)?),
+            points_come_back_in_range_and_order
+            a_later_write_replaces_and_late_data_does_not_become_latest
+            keys_and_latest_values_are_sorted
+            buckets_are_aggregated_by_the_types_in_them
+            expired_points_are_not_returned
+            deletion_follows_the_rules_for_latest_values
+            subjects_are_walls
+            what_is_gone_leaves_nothing_and_others_keep_theirs
+            attributes_keep_the_last_write_of_each_scope
+            applied_effects_are_seen_and_skipped_the_second_time
+            what_happens_between_records_leaves_the_position
+            a_replay_completes_what_a_crash_cut_off
+            a_replay_does_not_undo_what_people_did
+            records_after_a_rewind_are_new_ones
         }
-    )*};
+    };
+    (@each $world:path, $attributes:tt, $($name:ident)*) => {
+        $(series_contract! { @one $world, $attributes, $name })*
+    };
+    (@one $world:path, ($($attribute:meta)?), $name:ident) => {
+        #[tokio::test(flavor = "multi_thread")]
+        $(#[$attribute])?
+        async fn $name() {
+            fieldline_testkit::contract::series::$name(&$world()).await;
+        }
+    };
 }
+pub(crate) use series_contract;
 
-contract! {
-    points_come_back_in_range_and_order
-    a_later_write_replaces_and_late_data_does_not_become_latest
-    keys_and_latest_values_are_sorted
-    buckets_are_aggregated_by_the_types_in_them
-    expired_points_are_not_returned
-    deletion_follows_the_rules_for_latest_values
-    subjects_are_walls
-    what_is_gone_leaves_nothing_and_others_keep_theirs
-    attributes_keep_the_last_write_of_each_scope
-    applied_effects_are_seen_and_skipped_the_second_time
-    what_happens_between_records_leaves_the_position
-    a_replay_completes_what_a_crash_cut_off
-    a_replay_does_not_undo_what_people_did
-    records_after_a_rewind_are_new_ones
-}
+series_contract!(World::new);
 
 #[test]
 fn a_directory_whose_creation_was_cut_off_is_no_obstacle() {

@@ -12,10 +12,9 @@ use fieldline_core::ports::StoreResult;
 use fieldline_model::EntityKey;
 use fieldline_model::kv::{CorruptData, pack};
 use fieldline_model::timeseries::AttributeScope;
-use fjall::Keyspace;
 
+use super::backing::SeriesTable;
 use super::block::BlockRow;
-use super::cached_value::cell_key;
 use super::chunk::{self, StoredPoint};
 use super::delete::{BATCH_BYTES, EditBatcher};
 use super::engine::{RowEpoch, SeriesEngine};
@@ -23,6 +22,7 @@ use super::keys::{self, EntityKeyBytes, SUBJECT_BYTES, ValueGroupKey};
 use super::latest_cache::LatestCache;
 use super::read::read_header;
 use super::store::SeriesStore;
+use super::value_table::ValueTable;
 use super::{block, error};
 
 static CORRUPT_GATE: LogGate = LogGate::new(1);
@@ -73,7 +73,7 @@ impl SeriesStore {
         &'a self,
         engine: &'a SeriesEngine,
         subject: EntityKey,
-    ) -> impl Iterator<Item = (&'a LatestCache, &'a Keyspace, ValueGroupKey)> {
+    ) -> impl Iterator<Item = (&'a LatestCache, &'a ValueTable, ValueGroupKey)> {
         let latest = (&self.latest, &engine.latest, keys::latest_group(subject));
         let attributes = AttributeScope::ALL.map(|scope| {
             let group = keys::attribute_group(subject, scope);
@@ -88,7 +88,6 @@ impl SeriesStore {
             for ((cells, table, old), (_, _, new)) in groups {
                 let held = cells.get(table, &new)?;
                 for cell in cells.get(table, &old)? {
-                    batch.remove(table, cell_key(&old, &cell.name));
                     let is_older = held
                         .binary_search_by(|other| other.name.cmp(&cell.name))
                         .ok()
@@ -99,7 +98,7 @@ impl SeriesStore {
                         cells.put(table, &new, cell.ts, cell.ttl, value)?;
                     }
                 }
-                cells.remove(table, &old, |_| true)?;
+                cells.remove(table, &old, batch, |_| true)?;
             }
             Ok(())
         })
@@ -202,7 +201,7 @@ fn epoch_prefix(epoch: &RowEpoch, subject: &EntityKeyBytes) -> Vec<u8> {
 
 /// What is stored below a prefix behind a key, at least one and then no more than so many bytes. Nothing is held open meanwhile.
 fn after(
-    table: &Keyspace,
+    table: &SeriesTable,
     prefix: &[u8],
     last: Option<&[u8]>,
     bytes: usize,
@@ -210,8 +209,8 @@ fn after(
     let begin = last.map_or_else(|| prefix.to_vec(), |last| [last, &[0]].concat());
     let mut found = Vec::new();
     let mut taken = 0;
-    for entry in table.range(begin..) {
-        let (key, value) = entry.into_inner().map_err(error::engine)?;
+    for entry in table.from(&begin) {
+        let (key, value) = entry?;
         if !key.starts_with(prefix) {
             break;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use fieldline_core::ports::{DashboardFilter, DashboardStore, StoreResult};
+use fieldline_core::ports::{DashboardFilter, DashboardStore, SavedBy, StoreResult};
 use fieldline_model::entity::{Dashboard, DashboardInfo, ShortCustomerInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DashboardId, TenantId};
@@ -17,6 +17,7 @@ use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record::{self, EntityRecord, EntityRowKey, IDS_A_STATEMENT};
 use super::statement_error::StatementError;
+use super::versions::{self, Snapshot};
 
 macro_rules! info_columns {
     () => {
@@ -152,6 +153,39 @@ impl TenantRecord for Dashboard {
 
 #[async_trait]
 impl DashboardStore for SqlEntities<Dashboard> {
+    async fn insert_by(&self, dashboard: Dashboard, by: &SavedBy) -> StoreResult<Dashboard> {
+        let mut changes = self.database.begin().await?;
+        let mut saved = record::insert_within(&mut changes, &dashboard).await?;
+        snapshot(&saved)?.keep(&mut changes, by).await?;
+        changes.commit().await?;
+        complete(&self.database, saved.info.tenant_id, [&mut saved.info]).await?;
+        Ok(saved)
+    }
+
+    async fn update_by(&self, dashboard: Dashboard, by: &SavedBy) -> StoreResult<Dashboard> {
+        let (tenant, id) = (dashboard.info.tenant_id, dashboard.info.id);
+        let first = match versions::any(&self.database, tenant, id).await? {
+            true => None,
+            // It was saved before there were versions.
+            false => record::get::<Dashboard>(&self.database, RowOwner::of(tenant), id.0).await?,
+        };
+        let mut changes = self.database.begin().await?;
+        if let Some(old) = first {
+            let at_ms = old.info.created_time;
+            snapshot(&old)?
+                .keep(&mut changes, &SavedBy { at_ms, user: None })
+                .await?;
+        }
+        let Some(mut saved) = record::update_within(&mut changes, &dashboard).await? else {
+            drop(changes);
+            return Err(record::not_updated(&self.database, &dashboard).await?);
+        };
+        snapshot(&saved)?.keep(&mut changes, by).await?;
+        changes.commit().await?;
+        complete(&self.database, tenant, [&mut saved.info]).await?;
+        Ok(saved)
+    }
+
     async fn info(&self, tenant: TenantId, id: DashboardId) -> StoreResult<Option<DashboardInfo>> {
         Ok(self.infos(tenant, &[id]).await?.pop())
     }
@@ -214,6 +248,32 @@ impl DashboardStore for SqlEntities<Dashboard> {
             .owned_by(RowOwner::Tenant(tenant.0));
         self.change_assignment(tenant, id, delete).await
     }
+}
+
+/// What is kept of a saved dashboard: all but whom it is assigned to, and its version.
+fn snapshot(dashboard: &Dashboard) -> StoreResult<Snapshot> {
+    let info = &dashboard.info;
+    let kept = KeptDashboard {
+        info: DashboardInfo {
+            version: None,
+            ..info.clone()
+        },
+        configuration: dashboard.configuration.as_ref(),
+        external_id: dashboard.external_id,
+        resources: dashboard.resources.as_ref(),
+    };
+    Snapshot::new(info.tenant_id, info.id, info.version, &info.title, &kept)
+}
+
+/// A dashboard as a version keeps it, in the form of [`Dashboard`]: what it shows may be large, and is not copied.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptDashboard<'a> {
+    #[serde(flatten)]
+    info: DashboardInfo,
+    configuration: Option<&'a Value>,
+    external_id: Option<DashboardId>,
+    resources: Option<&'a Value>,
 }
 
 impl SqlEntities<Dashboard> {

@@ -102,18 +102,26 @@ impl EntityDatabase {
         .await
     }
 
+    /// Opens the database that the settings name: PostgreSQL, or else SQLite in a file.
+    pub async fn open(path: &Path, options: &Options) -> StoreResult<Self> {
+        match &options.url {
+            Some(url) => Self::postgres(url, options).await,
+            None => Self::sqlite(path, options).await,
+        }
+    }
+
     /// Opens a PostgreSQL database and brings its tables up to date.
-    pub async fn postgres(url: &str, max_connections: u32) -> StoreResult<Self> {
+    pub async fn postgres(url: &str, options: &Options) -> StoreResult<Self> {
+        check(options)?;
         let connect = PgConnectOptions::from_str(url)
             .map_err(StatementError::from)?
-            .application_name("fieldline");
+            .application_name("fieldline entities");
         let pool = PgPoolOptions::new()
-            .max_connections(max_connections.max(1))
+            .max_connections(options.connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(connect.clone())
             .await
             .map_err(StatementError::from)?;
-        let options = Options::default();
         let patience = options.list_timeout.0;
         let for_lists = PgPoolOptions::new()
             .max_connections(options.list_readers)
@@ -314,6 +322,9 @@ async fn postgres_rows<'c>(
 
 fn check(options: &Options) -> StoreResult<()> {
     let invalid = |message: &str| Err(StoreError::new(StoreErrorKind::Invalid, message));
+    if !(1..=1_000).contains(&options.connections) {
+        return invalid("`connections` must be 1 to 1000");
+    }
     if !(1..=64).contains(&options.readers) {
         return invalid("`readers` must be 1 to 64");
     }

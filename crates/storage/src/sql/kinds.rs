@@ -5,7 +5,7 @@ use fieldline_core::ports::{DashboardStore as _, StoreResult};
 use fieldline_core::usage::ApiUsageState;
 use fieldline_model::entity::{
     Alarm, AssetProfile, CalculatedField, Customer, Dashboard, DashboardInfo, DeviceProfile, OtaPackageInfo,
-    Queue, QueueStats, RuleChain, Tenant, TenantProfile, User, WidgetTypeInfo, WidgetsBundle,
+    Queue, QueueStats, RuleChain, TbResourceInfo, Tenant, TenantProfile, User, WidgetTypeInfo, WidgetsBundle,
 };
 use fieldline_model::{DashboardId, EntityType, TenantId};
 use uuid::Uuid;
@@ -60,9 +60,7 @@ macro_rules! kind_table {
         pub(super) const fn kind_table(kind: EntityType) -> Option<KindTable> {
             match kind {
                 $(EntityType::$name => Some(<$kind>::STORED),)*
-                EntityType::Rpc
-                | EntityType::Edge
-                | EntityType::TbResource => None,
+                EntityType::Rpc | EntityType::Edge => None,
             }
         }
     };
@@ -209,6 +207,10 @@ impl StoredKind for CalculatedField {
 }
 
 // Only their own lists read them.
+
+impl StoredKind for TbResourceInfo {
+    const STORED: KindTable = KindTable::NONE;
+}
 
 impl StoredKind for WidgetTypeInfo {
     const STORED: KindTable = KindTable::NONE;

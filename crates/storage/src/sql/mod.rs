@@ -53,6 +53,7 @@ mod query;
 mod queues;
 mod record;
 mod relations;
+mod resources;
 mod rpcs;
 mod rule_chains;
 mod rule_nodes;
@@ -66,6 +67,7 @@ mod tenant_profiles;
 mod tenants;
 mod text_index;
 mod users;
+mod versions;
 mod widget_types;
 mod widgets_bundles;
 
@@ -80,6 +82,7 @@ use fieldline_core::ports::{EntityRowStore, EntityStores, StoreResult};
 pub use database::EntityDatabase;
 use entities::SqlEntities;
 pub use options::Options;
+pub(crate) use statement_error::postgres_kind;
 
 /// Opens or creates the entity stores in a SQLite file. Use [`EntityDatabase`] to keep a handle for closing.
 pub async fn open_sqlite(path: &Path, options: &Options) -> StoreResult<EntityStores> {
@@ -87,10 +90,8 @@ pub async fn open_sqlite(path: &Path, options: &Options) -> StoreResult<EntitySt
 }
 
 /// Opens or creates the entity stores in a PostgreSQL database. Use [`EntityDatabase`] to keep a handle for closing.
-pub async fn open_postgres(url: &str, max_connections: u32) -> StoreResult<EntityStores> {
-    Ok(EntityDatabase::postgres(url, max_connections)
-        .await?
-        .entity_stores())
+pub async fn open_postgres(url: &str, options: &Options) -> StoreResult<EntityStores> {
+    Ok(EntityDatabase::postgres(url, options).await?.entity_stores())
 }
 
 impl EntityDatabase {
@@ -113,6 +114,7 @@ impl EntityDatabase {
             calculated_fields: Arc::new(SqlEntities::new(self)),
             ota_packages: Arc::new(SqlEntities::new(self)),
             ota_updates: Arc::new(ota_updates::SqlOtaUpdates(self.clone())),
+            resources: Arc::new(SqlEntities::new(self)),
             widget_types: Arc::new(SqlEntities::new(self)),
             widgets_bundles: Arc::new(SqlEntities::new(self)),
             api_keys: Arc::new(api_keys::SqlApiKeys(self.clone())),
@@ -121,6 +123,7 @@ impl EntityDatabase {
             settings: Arc::new(settings::SqlSettings(self.clone())),
             sign_ins: Arc::new(sign_ins::SqlSignIns(self.clone())),
             dashboards: Arc::new(SqlEntities::new(self)),
+            versions: Arc::new(versions::SqlVersions(self.clone())),
             customers: Arc::new(SqlEntities::new(self)),
             users: Arc::new(SqlEntities::new(self)),
             devices: Arc::new(SqlEntities::new(self)),

@@ -1,7 +1,7 @@
 //! Rule chains; their nodes and connections are in `rule_nodes`.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{RuleChainStore, StoreError, StoreErrorKind, StoreResult};
+use fieldline_core::ports::{RuleChainStore, SavedBy, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleChainType, RuleNode};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityType, RuleChainId, RuleNodeId, TenantId};
@@ -186,8 +186,9 @@ impl RuleChainStore for SqlEntities<RuleChain> {
         &self,
         tenant: TenantId,
         metadata: RuleChainMetaData,
+        by: &SavedBy,
     ) -> StoreResult<RuleChainMetaData> {
-        rule_nodes::save_metadata(&self.database, tenant, metadata).await
+        rule_nodes::save_metadata(&self.database, tenant, metadata, by).await
     }
 
     async fn node(&self, tenant: TenantId, id: RuleNodeId) -> StoreResult<Option<RuleNode>> {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::entity::{NodeConnection, RuleChain, RuleChainMetaData, RuleNode};
+use fieldline_core::ports::{SavedBy, StoreError, StoreErrorKind, StoreResult};
+use fieldline_model::entity::{NodeConnection, RuleChain, RuleChainMetaData, RuleChainVersion, RuleNode};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::Value;
 use uuid::Uuid;
@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::database::{EntityDatabase, SqlTransaction};
 use super::query::{ColumnReader, RowOwner, SqlQuery, SqlRow, unreadable};
 use super::record::{self, EntityRecord as _};
+use super::versions::{self, Snapshot};
 
 /// Connections in one statement.
 const CONNECTIONS_A_STATEMENT: usize = 500;
@@ -184,6 +185,7 @@ pub(super) async fn save_metadata(
     database: &EntityDatabase,
     tenant: TenantId,
     metadata: RuleChainMetaData,
+    by: &SavedBy,
 ) -> StoreResult<RuleChainMetaData> {
     let chain = metadata
         .rule_chain_id
@@ -203,7 +205,18 @@ pub(super) async fn save_metadata(
         })
         .collect::<StoreResult<Vec<_>>>()?;
 
+    let former = match versions::any(database, tenant, chain).await? {
+        true => None,
+        // It was saved before there were versions, or never.
+        false => former(database, tenant, chain).await?,
+    };
     let mut changes = database.begin().await?;
+    if let Some(former) = former {
+        let at_ms = former.rule_chain.created_time;
+        snapshot(former)?
+            .keep(&mut changes, &SavedBy { at_ms, user: None })
+            .await?;
+    }
     if !change_head(&mut changes, tenant, chain, &metadata, first).await? {
         drop(changes);
         return Err(match head(database, tenant, chain).await? {
@@ -215,10 +228,56 @@ pub(super) async fn save_metadata(
     for some in connections.chunks(CONNECTIONS_A_STATEMENT) {
         changes.execute(insertion_of(some)).await?;
     }
+    let query = record::select::<RuleChain>()
+        .push("id = ")
+        .bind(chain.0)
+        .owned_by(RowOwner::Tenant(tenant.0));
+    if let Some(rule_chain) = record::first(&changes.rows(query).await?)? {
+        let saved = RuleChainVersion { rule_chain, metadata };
+        snapshot(saved)?.keep(&mut changes, by).await?;
+    }
     changes.commit().await?;
     self::metadata(database, tenant, chain)
         .await?
         .ok_or_else(|| record::not_found(RuleChain::NAME))
+}
+
+/// The chain as it is, where it has nodes.
+async fn former(
+    database: &EntityDatabase,
+    tenant: TenantId,
+    id: RuleChainId,
+) -> StoreResult<Option<RuleChainVersion>> {
+    let Some(metadata) = metadata(database, tenant, id).await? else {
+        return Ok(None);
+    };
+    let rule_chain = record::get::<RuleChain>(database, RowOwner::of(tenant), id.0).await?;
+    Ok(rule_chain
+        .filter(|_| !metadata.nodes.is_empty())
+        .map(|rule_chain| RuleChainVersion { rule_chain, metadata }))
+}
+
+/// What is kept of a saved chain: all but its version, with connections in the order in which they are read.
+fn snapshot(saved: RuleChainVersion) -> StoreResult<Snapshot> {
+    let RuleChainVersion {
+        mut rule_chain,
+        mut metadata,
+    } = saved;
+    let version = rule_chain.version.take();
+    metadata.version = None;
+    metadata.rule_chain_id = Some(rule_chain.id);
+    for node in &mut metadata.nodes {
+        node.rule_chain_id = Some(rule_chain.id);
+    }
+    if let Some(connections) = &mut metadata.connections {
+        connections.sort_unstable();
+        connections.dedup();
+    }
+    metadata.connections = metadata.connections.filter(|all| !all.is_empty());
+    metadata.notes = metadata.notes.filter(|all| !all.is_empty());
+    let (tenant, id, name) = (rule_chain.tenant_id, rule_chain.id, rule_chain.name.clone());
+    let kept = RuleChainVersion { rule_chain, metadata };
+    Snapshot::new(tenant, id, version, &name, &kept)
 }
 
 /// Counts the version up; returns whether the chain exists in the version that is expected.

@@ -34,6 +34,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration::Both(include_str!("migrations/0016_set_aside.sql")),
     Migration::Both(include_str!("migrations/0017_leftovers.sql")),
     Migration::Both(include_str!("migrations/0018_widgets.sql")),
+    Migration::Both(include_str!("migrations/0019_resources.sql")),
+    Migration::Both(include_str!("migrations/0020_versions.sql")),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

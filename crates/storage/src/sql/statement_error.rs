@@ -119,7 +119,7 @@ fn sqlite_kind(code: &str) -> StoreErrorKind {
 }
 
 /// PostgreSQL's five-character codes; the first two name the class.
-fn postgres_kind(code: &str) -> StoreErrorKind {
+pub(crate) fn postgres_kind(code: &str) -> StoreErrorKind {
     match code {
         "53100" => StoreErrorKind::DiskFull,
         "XX001" | "XX002" => StoreErrorKind::Corrupt,

@@ -93,14 +93,18 @@ const FIRST_TABLES: [BulkTable; 2] = [
 ];
 
 /// What goes behind all that customers may have.
-const LAST_TABLES: [BulkTable; 10] = [
+const LAST_TABLES: [BulkTable; 14] = [
     BulkTable::by_time("alarm"),
     BulkTable::new("relation", ""),
     BulkTable::by_time("calculated_field"),
+    BulkTable::of_versions("dashboard_version"),
+    BulkTable::of_versions("rule_chain_version"),
     BulkTable::by_time("dashboard"),
     BulkTable::by_time("customer"),
     BulkTable::by_time("widgets_bundle"),
     BulkTable::by_time("widget_type"),
+    BulkTable::by_time("tb_resource"),
+    BulkTable::heavy("resource_file", BY_TIME),
     BulkTable::large("audit_log", BY_TIME),
     BulkTable::large("set_aside", BY_TIME),
     BulkTable::large("event", ""),
@@ -133,6 +137,24 @@ impl BulkTable {
             table,
             order,
             a_statement: 250,
+        }
+    }
+
+    /// Of rows that have others below them, of many bytes.
+    const fn heavy(table: &'static str, order: &'static str) -> Self {
+        Self {
+            table,
+            order,
+            a_statement: 10,
+        }
+    }
+
+    /// Of what was saved, of which each row may be large.
+    const fn of_versions(table: &'static str) -> Self {
+        Self {
+            table,
+            order: "",
+            a_statement: 20,
         }
     }
 

@@ -64,13 +64,7 @@ async fn a_corrupt_chunk_fails_its_series_only_and_keeps_its_new_points() {
     world.store().compact_now().unwrap();
     let engine = world.store().engine().unwrap();
     let prefix = keys::series_prefix(&keys::subject_key(subject(0)), "k");
-    let (key, value) = engine
-        .chunks
-        .prefix(&prefix)
-        .next()
-        .unwrap()
-        .into_inner()
-        .unwrap();
+    let (key, value) = engine.chunks.prefix(&prefix).next().unwrap().unwrap();
     let mut damaged = value.to_vec();
     *damaged.last_mut().unwrap() ^= 1;
     engine.chunks.insert(key.clone(), damaged).unwrap();
@@ -129,9 +123,8 @@ async fn a_flipped_byte_in_a_file_is_an_error_or_harmless() {
     world.store().compact_now().unwrap();
     fill(&world, 10).await;
     let engine = world.store().engine().unwrap();
-    for table in [&engine.chunks, &engine.latest, &engine.active().unwrap().rows] {
-        table.rotate_memtable_and_wait().unwrap();
-    }
+    let tables = [&engine.chunks, &engine.latest.rows, &engine.blocks];
+    engine.db.write_to_disk(&tables).unwrap();
     drop(engine);
     let original = tempfile::tempdir().unwrap();
     world.damage(|dir| super::copy(dir, original.path())).unwrap();

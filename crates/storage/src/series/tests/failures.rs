@@ -146,9 +146,9 @@ async fn a_point_at_the_end_of_time_is_packed_like_any_other() {
     let engine = store.engine().unwrap();
     let last: Vec<i64> = engine
         .chunks
-        .iter()
+        .from(&[])
         .map(|entry| {
-            let (key, value) = entry.into_inner().unwrap();
+            let (key, value) = entry.unwrap();
             read_header(&key, &value).unwrap().0.last_ts
         })
         .collect();

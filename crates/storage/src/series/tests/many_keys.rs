@@ -61,10 +61,10 @@ fn stored(store: &SeriesStore, tenant: TenantId) -> [usize; 4] {
     let epochs = engine.epochs();
     let rows = epochs.iter().map(|epoch| {
         let prefix = [&keys::epoch_key(epoch.number)[..], prefix].concat();
-        epoch.rows.prefix(prefix).count()
+        epoch.rows.prefix(&prefix).count()
     });
-    let [chunks, latest, attributes] =
-        [&engine.chunks, &engine.latest, &engine.attributes].map(|table| table.prefix(prefix).count());
+    let tables = [&engine.chunks, &engine.latest.rows, &engine.attributes.rows];
+    let [chunks, latest, attributes] = tables.map(|table| table.prefix(prefix).count());
     [rows.sum(), chunks, latest, attributes]
 }
 

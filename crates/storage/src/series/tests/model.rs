@@ -313,15 +313,25 @@ proptest! {
 
     #[test]
     fn any_history_reads_like_the_model(actions in proptest::collection::vec(action(), 1..40)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let world = World::new();
-            let mut model = Model::default();
-            for action in &actions {
-                act(&world, &mut model, action).await;
-                compare(&world, &model).await;
-            }
-            world.store().close().unwrap();
-        });
+        live_through(&World::new(), &actions);
     }
+
+    #[test]
+    #[cfg(feature = "sql")]
+    #[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]
+    fn any_history_reads_like_the_model_on_postgres(actions in proptest::collection::vec(action(), 1..40)) {
+        live_through(&super::postgres::world(), &actions);
+    }
+}
+
+fn live_through(world: &World, actions: &[Action]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut model = Model::default();
+        for action in actions {
+            act(world, &mut model, action).await;
+            compare(world, &model).await;
+        }
+        world.store().close().unwrap();
+    });
 }

@@ -5,7 +5,7 @@ use sqlx::postgres::PgConnectOptions;
 use uuid::Uuid;
 
 use crate::sql::query::SqlQuery;
-use crate::sql::{EntityDatabase, open_postgres};
+use crate::sql::{EntityDatabase, Options, open_postgres};
 
 struct Fixture {
     stores: EntityStores,
@@ -42,13 +42,20 @@ async fn administer_at(url: &str, sql: &str) {
     connection.close().await.unwrap();
 }
 
+fn options(connections: u32) -> Options {
+    Options {
+        connections,
+        ..Options::default()
+    }
+}
+
 async fn open() -> Fixture {
     let schema = format!("test_{}", Uuid::now_v7().simple());
     administer(&format!("CREATE SCHEMA {schema}")).await;
     let server = server();
     let separator = if server.contains('?') { '&' } else { '?' };
     let url = format!("{server}{separator}options[search_path]={schema}");
-    let database = EntityDatabase::postgres(&url, 4).await.unwrap();
+    let database = EntityDatabase::postgres(&url, &options(4)).await.unwrap();
     Fixture {
         stores: database.entity_stores(),
         database,
@@ -80,7 +87,7 @@ async fn programs_that_start_together_migrate_once() {
     let starts: Vec<_> = (0..4)
         .map(|_| {
             let url = fixture.url.clone();
-            tokio::spawn(async move { open_postgres(&url, 1).await.map(drop) })
+            tokio::spawn(async move { open_postgres(&url, &options(1)).await.map(drop) })
         })
         .collect();
     for start in starts {
@@ -95,7 +102,7 @@ async fn a_database_of_a_newer_program_is_refused() {
     let fixture = open().await;
     let newer = SqlQuery::new("INSERT INTO schema_version (version) VALUES (999)");
     fixture.database.execute(newer).await.unwrap();
-    let error = open_postgres(&fixture.url, 1).await.err().unwrap();
+    let error = open_postgres(&fixture.url, &options(1)).await.err().unwrap();
     assert_eq!(error.kind(), StoreErrorKind::Invalid, "{error}");
     assert!(error.message().contains("999"), "{error}");
     fixture.close().await;
@@ -103,7 +110,7 @@ async fn a_database_of_a_newer_program_is_refused() {
 
 #[tokio::test]
 async fn a_malformed_url_is_refused_as_the_callers_mistake() {
-    let error = open_postgres("not a url", 1).await.err().unwrap();
+    let error = open_postgres("not a url", &options(1)).await.err().unwrap();
     assert_eq!(error.kind(), StoreErrorKind::Invalid, "{error}");
 }
 
@@ -138,7 +145,7 @@ async fn texts_are_indexed_as_soon_as_the_database_can() {
     )
     .await;
     for (expected, afterwards) in [(0, "CREATE EXTENSION pg_trgm"), (7, "SELECT 1")] {
-        let database = EntityDatabase::postgres(&limited, 2).await.unwrap();
+        let database = EntityDatabase::postgres(&limited, &options(2)).await.unwrap();
         assert_eq!(indexes(&database).await, expected);
         fieldline_testkit::contract::entities::text_search_looks_where_it_promises(&database.entity_stores())
             .await;

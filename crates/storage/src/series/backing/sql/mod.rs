@@ -1,0 +1,375 @@
+//! The tables in PostgreSQL, a table of bytes each, and `series_block` with a partition an epoch.
+//!
+//! A batch is a transaction that first makes sure that this process still owns the tables: whoever opens them takes them
+//! over, and what an earlier owner commits late fails. Where the outcome of a commit is not known, the transaction may
+//! still be running, so ownership is renewed, which waits for its end, and the batch is written again: it is the same
+//! bytes either way.
+
+mod read;
+mod schema;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+use fjall::Slice;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Postgres, Transaction};
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+
+pub(in super::super) use self::read::{SqlEntries, SqlSnapshot};
+use super::super::engine::SeriesTables;
+use super::super::error;
+use super::super::options::SqlSeriesOptions;
+use super::{SeriesDatabase, SeriesTable};
+use crate::sql::postgres_kind;
+
+/// What one statement writes at most.
+const STATEMENT_BYTES: usize = 4 << 20;
+const STATEMENT_ROWS: usize = 10_000;
+/// How long a call may take before its connection counts as dead.
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a commit is tried before the caller is told that the database cannot be reached.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The database, with threads of its own: its callers are threads that wait.
+pub(in super::super) struct SqlSeriesDatabase(Arc<SqlSession>);
+
+struct SqlSession {
+    pool: PgPool,
+    /// Who this process is among those that have opened the tables.
+    run: Uuid,
+    /// A transaction of this process may still be running although nobody waits for it.
+    is_in_doubt: AtomicBool,
+    is_taken_over: AtomicBool,
+    runtime: Option<Runtime>,
+}
+
+/// A table of the database.
+#[derive(Clone)]
+pub(in super::super) struct SqlTable {
+    session: Arc<SqlSession>,
+    name: &'static str,
+}
+
+/// What is to be written, a value a key; `None` removes it.
+#[derive(Default)]
+pub(in super::super) struct SqlBatch(BTreeMap<&'static str, BTreeMap<Slice, Option<Slice>>>);
+
+impl SqlBatch {
+    pub(super) fn insert(&mut self, table: &SqlTable, key: Slice, value: Slice) {
+        self.0.entry(table.name).or_default().insert(key, Some(value));
+    }
+
+    pub(super) fn remove(&mut self, table: &SqlTable, key: Slice) {
+        self.0.entry(table.name).or_default().insert(key, None);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Writes it all in a transaction.
+    async fn write(&self, transaction: &mut Transaction<'_, Postgres>) -> Result<(), SqlFailure> {
+        for (table, entries) in &self.0 {
+            let mut part = StatementPart::default();
+            for (key, value) in entries {
+                part.add(key, value.as_deref());
+                if part.is_full() {
+                    std::mem::take(&mut part).write(table, transaction).await?;
+                }
+            }
+            part.write(table, transaction).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What two statements write: one all values, one all removals.
+#[derive(Default)]
+struct StatementPart<'a> {
+    keys: Vec<&'a [u8]>,
+    values: Vec<&'a [u8]>,
+    removed: Vec<&'a [u8]>,
+    bytes: usize,
+}
+
+impl<'a> StatementPart<'a> {
+    fn add(&mut self, key: &'a [u8], value: Option<&'a [u8]>) {
+        self.bytes += key.len() + value.map_or(0, <[u8]>::len);
+        match value {
+            Some(value) => {
+                self.keys.push(key);
+                self.values.push(value);
+            }
+            None => self.removed.push(key),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= STATEMENT_BYTES || self.keys.len() + self.removed.len() >= STATEMENT_ROWS
+    }
+
+    async fn write(self, table: &str, transaction: &mut Transaction<'_, Postgres>) -> Result<(), SqlFailure> {
+        if !self.keys.is_empty() {
+            let sql = format!(
+                "INSERT INTO {table} (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[]) \
+                 ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+            );
+            let statement = sqlx::query(AssertSqlSafe(sql)).bind(self.keys).bind(self.values);
+            statement.execute(&mut **transaction).await?;
+        }
+        if !self.removed.is_empty() {
+            let sql = format!("DELETE FROM {table} WHERE key = ANY($1::bytea[])");
+            let statement = sqlx::query(AssertSqlSafe(sql)).bind(self.removed);
+            statement.execute(&mut **transaction).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a call to the database failed.
+enum SqlFailure {
+    Database(sqlx::Error),
+    TimedOut,
+    /// Another process has opened the tables since.
+    TakenOver,
+}
+
+impl From<sqlx::Error> for SqlFailure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl SqlFailure {
+    fn kind(&self) -> StoreErrorKind {
+        match self {
+            Self::Database(sqlx::Error::Database(error)) => postgres_kind(&error.code().unwrap_or_default()),
+            Self::Database(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => {
+                StoreErrorKind::Corrupt
+            }
+            Self::Database(_) | Self::TimedOut | Self::TakenOver => StoreErrorKind::Unavailable,
+        }
+    }
+
+    /// Whether it may go well the next time.
+    fn is_passing(&self) -> bool {
+        !matches!(self, Self::TakenOver) && self.kind() == StoreErrorKind::Unavailable
+    }
+}
+
+impl From<SqlFailure> for StoreError {
+    fn from(failure: SqlFailure) -> Self {
+        let kind = failure.kind();
+        let message = match (&failure, kind) {
+            (SqlFailure::TakenOver, _) => {
+                "another process has opened the time series of this database: only one may, and the last one goes on"
+            }
+            (_, StoreErrorKind::DiskFull) => "the disk of the time-series database is full",
+            (_, StoreErrorKind::Corrupt) => "the time-series database is damaged",
+            (_, StoreErrorKind::Invalid) => "the time-series database refuses these values",
+            _ => "the time-series database cannot be reached",
+        };
+        let error = StoreError::new(kind, message);
+        match failure {
+            SqlFailure::Database(cause) => error.caused_by(cause),
+            SqlFailure::TimedOut => error.caused_by("no answer in time"),
+            SqlFailure::TakenOver => error,
+        }
+    }
+}
+
+/// Opens the tables in a PostgreSQL database, making what is missing, and takes them over from whoever had them.
+pub(in super::super) fn open(options: &SqlSeriesOptions) -> StoreResult<SeriesTables> {
+    let connect = PgConnectOptions::from_str(&options.url)
+        .map_err(SqlFailure::from)?
+        .application_name("fieldline series")
+        // A session that the network has cut off must not hold its locks for long.
+        .options([
+            ("idle_in_transaction_session_timeout", "30s"),
+            ("statement_timeout", "30s"),
+        ]);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("series-sql")
+        .enable_all()
+        .build()
+        .map_err(error::io)?;
+    let pool = {
+        let _inside = runtime.enter();
+        PgPoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(CALL_TIMEOUT)
+            .connect_lazy_with(connect)
+    };
+    let session = Arc::new(SqlSession {
+        pool,
+        run: Uuid::now_v7(),
+        is_in_doubt: AtomicBool::new(false),
+        is_taken_over: AtomicBool::new(false),
+        runtime: Some(runtime),
+    });
+    session.call(|session| async move { schema::prepare(&session.pool, session.run).await })?;
+    let table = |name| {
+        SeriesTable::Sql(SqlTable {
+            session: Arc::clone(&session),
+            name,
+        })
+    };
+    Ok(SeriesTables {
+        meta: table("series_meta"),
+        states: table("series_state"),
+        latest: table("series_latest"),
+        attributes: table("series_attribute"),
+        chunks: table("series_chunk"),
+        quarantine: table("series_stuck"),
+        blocks: table(schema::BLOCK_TABLE),
+        db: SeriesDatabase::Sql(SqlSeriesDatabase(session)),
+    })
+}
+
+impl SqlSession {
+    /// Runs a call on the database's own thread, and waits for it there where the caller is.
+    fn call<T, F>(self: &Arc<Self>, call: impl FnOnce(Arc<Self>) -> F) -> Result<T, SqlFailure>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, SqlFailure>> + Send + 'static,
+    {
+        let Some(runtime) = &self.runtime else {
+            return Err(SqlFailure::TimedOut);
+        };
+        let (done, outcome) = std::sync::mpsc::sync_channel(1);
+        let call = call(Arc::clone(self));
+        runtime.spawn(async move {
+            let outcome = tokio::time::timeout(CALL_TIMEOUT, call).await;
+            // Nobody waits any more where the store has been closed meanwhile.
+            let _ = done.send(outcome.unwrap_or(Err(SqlFailure::TimedOut)));
+        });
+        outcome.recv().unwrap_or(Err(SqlFailure::TimedOut))
+    }
+
+    /// Runs a call that reads; not before it is known what the last write has done.
+    fn read<T, F>(self: &Arc<Self>, call: impl FnOnce(Arc<Self>) -> F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, SqlFailure>> + Send + 'static,
+    {
+        self.end_doubt()?;
+        Ok(self.call(call)?)
+    }
+
+    /// Waits for the end of a transaction whose outcome is not known.
+    fn end_doubt(self: &Arc<Self>) -> Result<(), SqlFailure> {
+        if self.is_in_doubt.load(Ordering::Acquire) {
+            self.call(|session| async move { schema::renew(&session.pool, session.run).await })?;
+            self.is_in_doubt.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn commit(self: &Arc<Self>, batch: SqlBatch) -> StoreResult<()> {
+        let batch = Arc::new(batch);
+        self.change(|session| {
+            let batch = Arc::clone(&batch);
+            async move {
+                let mut transaction = session.pool.begin().await?;
+                schema::check_owner(&mut transaction, session.run).await?;
+                batch.write(&mut transaction).await?;
+                transaction.commit().await?;
+                Ok(())
+            }
+        })
+    }
+
+    /// Makes a change that may be made twice, for as long as there is hope that it can be made.
+    fn change<F>(self: &Arc<Self>, change: impl Fn(Arc<Self>) -> F) -> StoreResult<()>
+    where
+        F: Future<Output = Result<(), SqlFailure>> + Send + 'static,
+    {
+        let started = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let done = self.end_doubt().and_then(|()| self.call(&change));
+            let Err(failure) = done else { return Ok(()) };
+            if matches!(failure, SqlFailure::TakenOver) {
+                self.is_taken_over.store(true, Ordering::Release);
+            }
+            if !failure.is_passing() {
+                return Err(failure.into());
+            }
+            self.is_in_doubt.store(true, Ordering::Release);
+            if started.elapsed() >= COMMIT_PATIENCE {
+                return Err(failure.into());
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+impl Drop for SqlSession {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Whoever drops it may be a thread that must not wait.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl SqlSeriesDatabase {
+    pub(super) fn commit(&self, batch: SqlBatch) -> StoreResult<()> {
+        self.0.commit(batch)
+    }
+
+    pub(super) fn is_taken_over(&self) -> bool {
+        self.0.is_taken_over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn snapshot(&self) -> SqlSnapshot {
+        SqlSnapshot::new(Arc::clone(&self.0))
+    }
+
+    /// Makes the partition of an epoch.
+    pub(super) fn begin_epoch(&self, number: u64) -> StoreResult<()> {
+        self.0
+            .change(|session| async move { schema::add_partition(&session.pool, session.run, number).await })
+    }
+
+    /// Drops the partitions of an epoch and of those before it. Those that are being read are dropped with a later one.
+    pub(super) fn drop_epochs(&self, number: u64) -> StoreResult<()> {
+        self.0.change(
+            |session| async move { schema::drop_partitions(&session.pool, session.run, number).await },
+        )
+    }
+}
+
+impl SqlTable {
+    /// Writes one entry in a transaction of its own.
+    pub(super) fn insert(&self, key: Slice, value: Slice) -> StoreResult<()> {
+        let mut batch = SqlBatch::default();
+        batch.insert(self, key, value);
+        self.session.commit(batch)
+    }
+
+    #[cfg(test)]
+    pub(super) fn remove(&self, key: &[u8]) -> StoreResult<()> {
+        let mut batch = SqlBatch::default();
+        batch.remove(self, key.into());
+        self.session.commit(batch)
+    }
+
+    /// Bytes of the table on the disk, with its index.
+    pub(super) fn bytes(&self) -> StoreResult<u64> {
+        let name = self.name;
+        self.session
+            .read(move |session| async move { schema::table_bytes(&session.pool, name).await })
+    }
+}
