@@ -13,6 +13,7 @@ pub mod logging;
 pub mod memory_pool;
 pub mod observed_store;
 pub mod options;
+pub mod overload;
 pub mod ports;
 pub mod queue_stats;
 pub mod rate_limits;

@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use crate::options::ByteSize;
+use crate::overload::{OverloadKind, OverloadMeasure, OverloadSample, OverloadScope, OverloadSource};
 
 /// Bytes of a pool in use.
 const HELD: &str = "fieldline_memory_pool_held_bytes";
@@ -40,6 +41,9 @@ pub fn describe_metrics() {
 const RESERVE_DIVISOR: usize = 4;
 /// The largest small holding, as a divisor of the pool's size.
 const SMALL_SHARE_DIVISOR: usize = 64;
+
+/// Most tenants whose refusals are counted apart.
+const MAX_COUNTED: usize = 1_024;
 
 /// The limit that a request exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +96,8 @@ pub struct MemoryPool {
     gauge: Gauge,
     refused_part: Counter,
     refused_all: Counter,
+    /// How often a tenant's requests were refused since the program started.
+    refused_by: Mutex<FxHashMap<TenantId, u64>>,
 }
 
 impl fmt::Debug for MemoryPool {
@@ -116,6 +122,7 @@ impl MemoryPool {
             gauge: gauge!(HELD, "pool" => name),
             refused_part: counter!(REFUSED, "pool" => name, "exhausted" => "part"),
             refused_all: counter!(REFUSED, "pool" => name, "exhausted" => "pool"),
+            refused_by: Mutex::default(),
         })
     }
 
@@ -176,7 +183,7 @@ impl MemoryPool {
                 Err(refused) => refused,
             };
             if timeout_at(deadline, freed).await.is_err() {
-                self.count_refusal(&refused);
+                self.count_refusal(tenant, &refused);
                 return Err(refused);
             }
         }
@@ -195,10 +202,17 @@ impl MemoryPool {
 
     fn grow(&self, tenant: TenantId, more: usize) -> Result<(), MemoryRefusal> {
         self.try_grow(tenant, more)
-            .inspect_err(|refused| self.count_refusal(refused))
+            .inspect_err(|refused| self.count_refusal(tenant, refused))
     }
 
-    fn count_refusal(&self, refused: &MemoryRefusal) {
+    fn count_refusal(&self, tenant: TenantId, refused: &MemoryRefusal) {
+        let mut by = self.refused_by.lock();
+        if by.len() >= MAX_COUNTED && !by.contains_key(&tenant) {
+            // A total that begins anew is taken for none.
+            by.clear();
+        }
+        *by.entry(tenant).or_default() += 1;
+        drop(by);
         match refused.exhausted {
             ExhaustedLimit::Part => self.refused_part.increment(1),
             ExhaustedLimit::Pool => self.refused_all.increment(1),
@@ -244,6 +258,21 @@ impl MemoryPool {
         self.gauge.set(held.all as f64);
         drop(held);
         self.freed.notify_waiters();
+    }
+}
+
+impl OverloadSource for MemoryPool {
+    fn collect(&self, into: &mut Vec<OverloadSample>) {
+        for (tenant, refused) in &*self.refused_by.lock() {
+            into.push(OverloadSample {
+                kind: OverloadKind::Memory,
+                scope: OverloadScope::Tenant(*tenant),
+                subject: self.name.into(),
+                measure: OverloadMeasure::Total(*refused),
+                limit: Some(ByteSize(self.total as u64).to_string()),
+                reason: "Requests were refused, because the memory for them was in use".into(),
+            });
+        }
     }
 }
 

@@ -21,9 +21,11 @@ mod ota;
 mod profiles;
 mod queues;
 mod relations;
+mod resources;
 mod rpc;
 mod rpc_store;
 mod rule_chains;
+mod rule_counters;
 mod rule_nodes;
 mod rule_usage;
 mod rules;
@@ -34,6 +36,7 @@ mod sms;
 mod system_info;
 mod timeseries;
 mod values;
+mod versions;
 mod widgets;
 
 pub use alarms::{
@@ -61,20 +64,22 @@ pub use ingest::{
     TelemetryRow, TelemetrySaveStrategy,
 };
 pub use journal::{
-    AppendError, AppendFuture, AppendOrigin, CommitGroup, ConsumerEvent, ConsumerRecords, Journal,
-    JournalConsumer, JournalError, Offset, Partition, QueueId,
+    AppendError, AppendFuture, AppendOrigin, CommitGroup, ConsumerEvent, ConsumerRecords, HoldBackCause,
+    Journal, JournalConsumer, JournalError, Offset, Partition, QueueId,
 };
 pub use mail::{MailMessage, MailSender, NoMails};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
 pub use profiles::{DeviceProfileStore, EntityProfile, ProfileFieldsMut, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
+pub use resources::{RESOURCE_PIECE, ResourceFilter, ResourceStore};
 pub use rpc::{
     DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestApiResponder, ORIGIN_RUN,
     RestApiResponder,
 };
 pub use rpc_store::RpcStore;
 pub use rule_chains::RuleChainStore;
+pub use rule_counters::{NoRuleCounters, RuleCounterSource, RuleNodeCounters};
 pub use rule_nodes::{
     NoRuleNodes, NoScriptTester, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTestError, ScriptTester,
     ScriptUse,
@@ -93,4 +98,5 @@ pub use values::{
     ChangeFilter, StoredValue, ValueChange, ValueListener, ValueReadRequest, ValueReader, ValueRemoval,
     ValueRemovalScope, ValueSource, ValueTransfer,
 };
+pub use versions::{SavedBy, VersionStore};
 pub use widgets::{WidgetLibraryView, WidgetTypeFilter, WidgetTypeStore, WidgetsBundleStore};

@@ -21,6 +21,8 @@ use chrono::{DateTime, Datelike as _, NaiveDate};
 use fieldline_model::kv::KvValue;
 use parking_lot::Mutex;
 
+use crate::overload::RefusalCounts;
+
 pub use counter::UsageCounter;
 pub use entity::{ApiUsageState, usage_id, usage_subject};
 pub use key::{ApiFeature, UsageKey, UsageState, storage_points};
@@ -43,6 +45,7 @@ pub struct TenantUsage {
     /// The states of all features, two bits each.
     states: AtomicU32,
     cycle: Mutex<UsageCycle>,
+    refusals: RefusalCounts,
 }
 
 /// The counts of the current month and hour.
@@ -122,6 +125,7 @@ impl TenantUsage {
             shards: Default::default(),
             states: AtomicU32::new(0),
             cycle: Mutex::new(cycle),
+            refusals: RefusalCounts::default(),
         };
         usage.publish(&usage.cycle.lock());
         usage
@@ -186,6 +190,25 @@ impl TenantUsage {
     /// Returns whether a feature may be used.
     pub fn allows(&self, feature: ApiFeature) -> bool {
         self.state(feature) != UsageState::Disabled
+    }
+
+    /// What limits have refused to the tenant.
+    pub const fn refusals(&self) -> &RefusalCounts {
+        &self.refusals
+    }
+
+    /// The features that are used up, or nearly so, each with the count that decides it.
+    pub(crate) fn strained(&self) -> Vec<UsageChange> {
+        if self.states.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let cycle = self.cycle.lock();
+        let features = ApiFeature::ALL
+            .into_iter()
+            .filter_map(|feature| cycle.worst(feature));
+        features
+            .filter(|worst| worst.state != UsageState::Enabled)
+            .collect()
     }
 
     /// The amount used this month, as of the last report.
@@ -346,34 +369,37 @@ impl UsageCycle {
     fn check_states(&mut self) -> Vec<UsageChange> {
         let mut changes = Vec::new();
         for feature in ApiFeature::ALL {
-            let worst = UsageKey::ALL
-                .into_iter()
-                .filter(|key| key.feature() == Some(feature))
-                .map(|key| {
-                    let value = self.totals.get(key.index()).copied().unwrap_or(0);
-                    (self.limits.state(key, value), key, value)
-                })
-                // `max_by_key` returns the last of equals, so this picks the first.
-                .rev()
-                .max_by_key(|(state, ..)| *state);
-            let Some((state, key, value)) = worst else {
+            let Some(worst) = self.worst(feature) else {
                 continue;
             };
             if let Some(known) = self.states.get_mut(feature.index())
-                && *known != state
+                && *known != worst.state
             {
-                *known = state;
-                let limit = self.limits.limit(key);
-                changes.push(UsageChange {
-                    feature,
-                    state,
-                    key,
-                    value,
-                    limit,
-                });
+                *known = worst.state;
+                changes.push(worst);
             }
         }
         changes
+    }
+
+    /// The state of a feature by the most restrictive one of its counts.
+    fn worst(&self, feature: ApiFeature) -> Option<UsageChange> {
+        UsageKey::ALL
+            .into_iter()
+            .filter(|key| key.feature() == Some(feature))
+            .map(|key| {
+                let value = self.totals.get(key.index()).copied().unwrap_or(0);
+                UsageChange {
+                    feature,
+                    state: self.limits.state(key, value),
+                    key,
+                    value,
+                    limit: self.limits.limit(key),
+                }
+            })
+            // `max_by_key` returns the last of equals, so this picks the first.
+            .rev()
+            .max_by_key(|change| change.state)
     }
 }
 

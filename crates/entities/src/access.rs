@@ -8,7 +8,7 @@ mod rights;
 
 use fieldline_core::any_entity::{self, AnyEntity, kind_policy};
 use fieldline_core::ports::{EntityStores, StoreError};
-use fieldline_model::entity::{Authority, User};
+use fieldline_model::entity::{Authority, Tenant, User};
 use fieldline_model::{CustomerId, EntityId, EntityType, TenantId, UserId};
 
 pub use permitted::filter_permitted;
@@ -93,6 +93,9 @@ pub async fn lookup(
     if who.authority == Authority::SysAdmin && !kind_policy(id.entity_type).beyond_tenants {
         return Err(AccessError::Denied);
     }
+    if is_system_tenant(who, id, operation) {
+        return Ok(AnyEntity::Tenant(Tenant::default()));
+    }
     let found = any_entity::find(stores, who.tenant, who.authority, id).await?;
     let entity = found.ok_or(AccessError::NotFound(id))?;
     if allows(who, operation, &entity.resource_for(who.customer)) {
@@ -100,6 +103,16 @@ pub async fn lookup(
     } else {
         Err(AccessError::Denied)
     }
+}
+
+/// Whether it is a system administrator who reads values of the system tenant, such as the load of the machine. That tenant is no
+/// stored entity.
+fn is_system_tenant(who: &Principal, id: EntityId, operation: AccessOperation) -> bool {
+    let reads = matches!(
+        operation,
+        AccessOperation::ReadAttributes | AccessOperation::ReadTelemetry
+    );
+    reads && who.authority == Authority::SysAdmin && id == TenantId::NULL.into()
 }
 
 /// How a kind of entity is called within a message: `device profile`.

@@ -28,6 +28,7 @@ mod profiles;
 mod queues;
 mod quota;
 mod relations;
+mod resources;
 mod retention;
 mod rule_chains;
 mod saving;
@@ -39,6 +40,7 @@ mod tenants;
 mod user_settings;
 mod users;
 mod validate;
+mod versions;
 mod widgets;
 
 use std::sync::Arc;
@@ -66,6 +68,10 @@ pub use ota_packages::{OtaPackageService, OtaUpload, UploadedFile};
 pub use profiles::{ProfileRules, ProfileService};
 pub use queues::{MAIN_QUEUE, QueueService};
 pub use relations::RelationService;
+pub use resources::{
+    ImageFields, ImportedResource, PREVIEW_MEMORY, ResourceLinks, ResourceService, ResourceUpload,
+    UploadedData, used_links,
+};
 pub use retention::RpcCleanupService;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChainService};
 pub use security::{SecuritySettingsService, check_password, is_expired};
@@ -76,11 +82,13 @@ pub use user_settings::{DashboardAction, UserSettingsService};
 pub use users::{ActivationToken, UserService};
 pub use widgets::WidgetLibraryService;
 
+use crate::access::Principal;
 use crate::password::PasswordHashPool;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{EntityChange, EntityEvents};
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, StoreErrorKind, StoreResult, TimeSeriesStore,
+    AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, SavedBy, StoreErrorKind, StoreResult,
+    TimeSeriesStore,
 };
 use fieldline_model::EntityKey;
 use rand::Rng as _;
@@ -103,6 +111,14 @@ pub struct ServiceContext {
 impl ServiceContext {
     fn now(&self) -> i64 {
         self.clock.now_ms()
+    }
+
+    /// The platform itself saves something.
+    fn saved_by_platform(&self) -> SavedBy {
+        SavedBy {
+            at_ms: self.now(),
+            user: None,
+        }
     }
 
     fn publish_change(&self, change: EntityChange) {
@@ -143,6 +159,7 @@ pub struct Services {
     pub queues: QueueService,
     pub widgets: WidgetLibraryService,
     pub relations: RelationService,
+    pub resources: ResourceService,
     pub alarms: AlarmService,
     pub rpc_cleanup: RpcCleanupService,
     pub imports: BulkImportService,
@@ -150,6 +167,18 @@ pub struct Services {
 }
 
 impl Services {
+    /// Who saves something now, for what keeps versions.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn saved_by(&self, who: &Principal) -> ServiceResult<SavedBy> {
+        let user = self.context.stores.users.by_id(who.user).await?;
+        Ok(SavedBy {
+            at_ms: self.context.now(),
+            user: user.map(|user| (user.id, user.email)),
+        })
+    }
+
     /// Services over one context.
     pub fn new(context: ServiceContext) -> Self {
         let context = Arc::new(context);
@@ -170,6 +199,7 @@ impl Services {
             queues: QueueService::new(&context),
             widgets: WidgetLibraryService::new(&context),
             relations: RelationService::new(&context),
+            resources: ResourceService::new(&context),
             alarms: AlarmService::new(&context, &actions),
             rpc_cleanup: RpcCleanupService::new(&context),
             imports: BulkImportService::new(&context, &actions),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fieldline_core::ports::{AppendError, AppendOrigin, CommitGroup, Partition, QueueId};
+use fieldline_core::ports::{AppendError, AppendOrigin, CommitGroup, HoldBackCause, Partition, QueueId};
 use fieldline_model::record::RecordBatch;
 
-use crate::backpressure::{BackpressureCause, BackpressureTime};
+use crate::backpressure::BackpressureTime;
 use crate::options::Options;
 use crate::reserve::InternalReserve;
 
@@ -325,9 +325,9 @@ impl AppendBuffer {
             AppendOrigin::Device => {
                 self.refused = true;
                 self.backpressure.begin(if self.capped {
-                    BackpressureCause::Consumers
+                    HoldBackCause::Consumers
                 } else {
-                    BackpressureCause::Disk
+                    HoldBackCause::Disk
                 });
             }
             AppendOrigin::Internal(_) => {

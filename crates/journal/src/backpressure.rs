@@ -8,6 +8,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use fieldline_core::ports::HoldBackCause;
+
 use crate::metrics::JournalMetrics;
 use crate::options::Options;
 use crate::shared::JournalShared;
@@ -23,37 +25,16 @@ const REMIND_EVERY: Duration = Duration::from_secs(60);
 /// A longer wait for the disk is logged.
 const SLOW_COMMIT: Duration = Duration::from_secs(2);
 
-/// The cause of backpressure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BackpressureCause {
-    /// The data waiting for the disk has reached `max-pending`.
-    Disk,
-    /// The log has reached `max-bytes` because consumers lag behind.
-    Consumers,
-}
-
-impl BackpressureCause {
-    pub(crate) const ALL: [Self; 2] = [Self::Disk, Self::Consumers];
-
-    /// The setting whose limit was reached, as named in metrics and log.
-    pub(crate) const fn setting(self) -> &'static str {
-        match self {
-            Self::Disk => "journal.max-pending",
-            Self::Consumers => "journal.max-bytes",
-        }
-    }
-}
-
 /// How long senders were held back, by cause.
 #[derive(Debug, Default)]
 pub(crate) struct BackpressureTime {
-    now: Option<(BackpressureCause, Instant)>,
-    totals: [Duration; BackpressureCause::ALL.len()],
+    now: Option<(HoldBackCause, Instant)>,
+    totals: [Duration; HoldBackCause::ALL.len()],
 }
 
 impl BackpressureTime {
     /// Records that senders must wait.
-    pub(crate) fn begin(&mut self, cause: BackpressureCause) {
+    pub(crate) fn begin(&mut self, cause: HoldBackCause) {
         if self.now.is_some_and(|(known, _)| known == cause) {
             return;
         }
@@ -71,8 +52,8 @@ impl BackpressureTime {
     }
 
     /// The time so far by cause, including a running wait.
-    pub(crate) fn totals(&self) -> [Duration; BackpressureCause::ALL.len()] {
-        BackpressureCause::ALL.map(|cause| {
+    pub(crate) fn totals(&self) -> [Duration; HoldBackCause::ALL.len()] {
+        HoldBackCause::ALL.map(|cause| {
             let running = self.now.filter(|(known, _)| *known == cause);
             let before = self.totals.get(cause as usize).copied().unwrap_or_default();
             before + running.map_or(Duration::ZERO, |(_, since)| since.elapsed())
@@ -83,7 +64,7 @@ impl BackpressureTime {
 /// A measurement of the pressure.
 #[derive(Debug, Clone, Copy, Default)]
 struct PressureSample {
-    held: [Duration; BackpressureCause::ALL.len()],
+    held: [Duration; HoldBackCause::ALL.len()],
     /// How long the appends of the present block have waited for its write.
     commit: Duration,
 }
@@ -129,8 +110,8 @@ fn update_metrics(shared: &JournalShared) -> PressureSample {
 /// A message for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PressureReport {
-    HoldingBack(BackpressureCause, Duration),
-    NoLonger(BackpressureCause, Duration),
+    HoldingBack(HoldBackCause, Duration),
+    NoLonger(HoldBackCause, Duration),
     DiskIsSilent(Duration),
     DiskAnswers(Duration),
 }
@@ -143,8 +124,8 @@ impl PressureReport {
                 let setting = cause.setting();
                 let limit = limit(&shared.options, cause);
                 let why = match cause {
-                    BackpressureCause::Disk => "the journal's disk is slower than what they send",
-                    BackpressureCause::Consumers => {
+                    HoldBackCause::Disk => "the journal's disk is slower than what they send",
+                    HoldBackCause::Consumers => {
                         "storing is slower than what they send, and the journal has grown to its limit"
                     }
                 };
@@ -173,10 +154,10 @@ impl PressureReport {
     }
 }
 
-fn limit(options: &Options, cause: BackpressureCause) -> fieldline_core::options::ByteSize {
+fn limit(options: &Options, cause: HoldBackCause) -> fieldline_core::options::ByteSize {
     match cause {
-        BackpressureCause::Disk => options.max_pending,
-        BackpressureCause::Consumers => options.max_bytes,
+        HoldBackCause::Disk => options.max_pending,
+        HoldBackCause::Consumers => options.max_bytes,
     }
 }
 
@@ -211,14 +192,14 @@ impl BackpressureEpisode {
 #[derive(Debug, Default)]
 struct PressureReporter {
     last: PressureSample,
-    holding: [BackpressureEpisode; BackpressureCause::ALL.len()],
+    holding: [BackpressureEpisode; HoldBackCause::ALL.len()],
     disk_stall: BackpressureEpisode,
 }
 
 impl PressureReporter {
     fn reports(&mut self, now: Instant, sight: PressureSample) -> Vec<PressureReport> {
         let mut reports = Vec::new();
-        for (at, cause) in BackpressureCause::ALL.into_iter().enumerate() {
+        for (at, cause) in HoldBackCause::ALL.into_iter().enumerate() {
             let total = |sight: &PressureSample| sight.held.get(at).copied().unwrap_or_default();
             let more = total(&sight).saturating_sub(total(&self.last));
             let Some(episode) = self.holding.get_mut(at) else {
@@ -265,7 +246,7 @@ mod tests {
         for _ in 0..count {
             *from += SECOND;
             let mut sight = reporter.last;
-            sight.held[BackpressureCause::Consumers as usize] += held;
+            sight.held[HoldBackCause::Consumers as usize] += held;
             found.extend(reporter.reports(*from, sight));
         }
         found
@@ -274,7 +255,7 @@ mod tests {
     #[test]
     fn trouble_is_told_when_it_begins_once_a_minute_and_when_it_is_over() {
         let (mut reporter, mut now) = (PressureReporter::default(), Instant::now());
-        let cause = BackpressureCause::Consumers;
+        let cause = HoldBackCause::Consumers;
         assert_eq!(
             seconds(&mut reporter, &mut now, 10, Duration::from_millis(50)),
             []
@@ -320,15 +301,15 @@ mod tests {
     #[test]
     fn time_is_counted_for_the_cause_that_holds_senders_back() {
         let mut held = BackpressureTime::default();
-        held.begin(BackpressureCause::Disk);
+        held.begin(HoldBackCause::Disk);
         std::thread::sleep(Duration::from_millis(5));
-        held.begin(BackpressureCause::Consumers);
+        held.begin(HoldBackCause::Consumers);
         let [disk, _] = held.totals();
         assert!(disk >= Duration::from_millis(5));
         held.end();
         let totals = held.totals();
         assert_eq!(
-            totals[BackpressureCause::Disk as usize],
+            totals[HoldBackCause::Disk as usize],
             disk,
             "it ended when the other one began"
         );

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AppendError, AppendFuture, AppendOrigin, Journal, JournalConsumer, JournalError, Offset, Partition,
-    QueueId,
+    AppendError, AppendFuture, AppendOrigin, HoldBackCause, Journal, JournalConsumer, JournalError, Offset,
+    Partition, QueueId,
 };
 use fieldline_model::record::RecordBatch;
 use parking_lot::{Condvar, Mutex};
@@ -313,6 +314,11 @@ impl Journal for EmbeddedJournal {
 
     fn refusal(&self) -> Option<AppendError> {
         self.shared.append_buffer.lock().refusal()
+    }
+
+    fn held_back(&self) -> Vec<(HoldBackCause, Duration)> {
+        let totals = self.shared.append_buffer.lock().backpressure.totals();
+        HoldBackCause::ALL.into_iter().zip(totals).collect()
     }
 
     async fn close(&self) {

@@ -1,8 +1,7 @@
 //! Names of the journal's metrics, and the handles for its hot path.
 
+use fieldline_core::ports::HoldBackCause;
 use metrics::{Counter, Gauge, Histogram, Unit};
-
-use crate::backpressure::BackpressureCause;
 
 /// Appends that became durable.
 pub const APPENDS: &str = "fieldline_journal_appends_total";
@@ -44,8 +43,8 @@ pub(crate) struct JournalMetrics {
     pub(crate) log_bytes: Gauge,
     pub(crate) reserve_bytes: Gauge,
     pub(crate) waiting_senders: Gauge,
-    /// In the order of [`BackpressureCause::ALL`].
-    pub(crate) held_back: [Counter; BackpressureCause::ALL.len()],
+    /// In the order of [`HoldBackCause::ALL`].
+    pub(crate) held_back: [Counter; HoldBackCause::ALL.len()],
     pub(crate) commit_age: Gauge,
     pub(crate) refusing: Gauge,
     pub(crate) truncated_bytes: Counter,
@@ -110,7 +109,7 @@ impl JournalMetrics {
             log_bytes: metrics::gauge!(LOG_BYTES),
             reserve_bytes: metrics::gauge!(RESERVE_BYTES),
             waiting_senders: metrics::gauge!(WAITING_SENDERS),
-            held_back: BackpressureCause::ALL
+            held_back: HoldBackCause::ALL
                 .map(|cause| metrics::counter!(HELD_BACK, "setting" => cause.setting())),
             commit_age: metrics::gauge!(COMMIT_AGE),
             refusing: metrics::gauge!(REFUSING),

@@ -18,11 +18,13 @@ mod ota;
 mod owner;
 mod queue;
 mod relation;
+mod resource;
 mod rpc;
 mod rule_chain;
 mod set_aside;
 mod settings;
 mod user;
+mod version;
 mod widget;
 
 pub use alarm::{
@@ -35,7 +37,7 @@ pub use audit::{ActionType, AuditLog, status_name};
 pub use calculated_field::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
 pub use component::{
     ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType,
-    ConfigurationDescriptor, NodeDefinition,
+    ConfigurationDescriptor, ConfigurationSchema, NodeDefinition,
 };
 pub use dashboard::{
     Dashboard, DashboardInfo, HomeDashboard, HomeDashboardInfo, LastVisitedDashboard, ShortCustomerInfo,
@@ -60,6 +62,10 @@ pub use relation::{
     EntityRelation, EntityRelationInfo, RelationFilter, RelationTypeGroup, RelationsQuery,
     RelationsSearchParameters, SearchDirection,
 };
+pub use resource::{
+    IMAGE_PREFIX, RESOURCE_PREFIX, ResourceExportData, ResourceReference, ResourceSubType, ResourceType,
+    StoredFile, TbResource, TbResourceInfo, UnknownResourceName,
+};
 pub use rpc::{Rpc, RpcBody, RpcRequest, RpcStatus};
 pub use rule_chain::{
     ChainConnection, NodeConnection, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
@@ -68,6 +74,7 @@ pub use rule_chain::{
 pub use set_aside::{SetAsideInfo, SetAsideReason};
 pub use settings::{AdminSettings, PasswordPolicy, SecuritySettings, UserSettingsType};
 pub use user::{Authority, PastPassword, User, UserCredentials};
+pub use version::{EntityVersion, RuleChainVersion};
 pub use widget::{
     WidgetType, WidgetTypeBase, WidgetTypeDetails, WidgetTypeInfo, WidgetTypeTexts, WidgetsBundle,
     WidgetsBundleName,

@@ -168,7 +168,7 @@ entity_types! {
     Rpc = 17, "RPC", "Rpc", RpcId "Id of a persistent call to a device.";
     ApiUsageState = 18, "API_USAGE_STATE", "Api usage state", ApiUsageStateId "Id of the usage of a tenant.";
     Edge = 19, "EDGE", "Edge";
-    TbResource = 20, "TB_RESOURCE", "Resource";
+    TbResource = 20, "TB_RESOURCE", "Resource", TbResourceId "Id of a resource.";
     WidgetsBundle = 21, "WIDGETS_BUNDLE", "Widgets bundle", WidgetsBundleId "Id of a bundle of widget types.";
     WidgetType = 22, "WIDGET_TYPE", "Widget type", WidgetTypeId "Id of a widget type.";
     CalculatedField = 23, "CALCULATED_FIELD", "Calculated field", CalculatedFieldId "Id of a calculated field.";
@@ -191,6 +191,21 @@ impl<'de> Deserialize<'de> for EntityType {
         String::deserialize(deserializer)?
             .parse()
             .map_err(serde::de::Error::custom)
+    }
+}
+
+impl schemars::JsonSchema for EntityType {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EntityType".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: Vec<&str> = Self::ALL.iter().map(|known| known.name()).collect();
+        schemars::json_schema!({ "type": "string", "enum": names })
     }
 }
 

@@ -8,6 +8,7 @@ pub use self::rpc::FakeCalls;
 
 mod absent;
 mod absent_people;
+mod absent_resources;
 mod absent_rules;
 mod absent_widgets;
 
@@ -105,6 +106,7 @@ impl FakeStores {
             alarms: Arc::new(absent::Absent),
             rpcs: Arc::new(FakeCalls::default()),
             dashboards: Arc::new(absent::Absent),
+            versions: Arc::new(absent::Absent),
             set_aside: Arc::new(absent::Absent),
             settings: Arc::new(absent::Absent),
             audit: Arc::new(absent::Absent),
@@ -112,6 +114,7 @@ impl FakeStores {
             sign_ins: Arc::new(absent::Absent),
             ota_packages: FakePackages::new(self.tenant),
             ota_updates: Arc::new(absent::Absent),
+            resources: Arc::new(absent::Absent),
             widget_types: Arc::new(absent::Absent),
             widgets_bundles: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),

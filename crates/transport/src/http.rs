@@ -65,9 +65,11 @@ struct HttpShared {
 
 /// The routes of the HTTP device API.
 pub fn router(services: Arc<TransportServices>, limits: DeviceHttpLimits) -> Router {
+    let memory = PostMemory::new(&limits);
+    services.overload.add(memory.bodies());
     let shared = HttpShared {
         services,
-        memory: PostMemory::new(&limits),
+        memory,
         limits,
         metrics: TransportMetrics::of("http"),
     };

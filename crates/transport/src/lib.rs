@@ -16,6 +16,7 @@ use std::sync::Arc;
 use fieldline_core::address_guard::AddressGuard;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ingest::QueueProducer;
+use fieldline_core::overload::OverloadMonitor;
 use fieldline_core::ports::AttributeStore;
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_devices::directory::DeviceDirectory;
@@ -41,6 +42,8 @@ pub struct TransportServices {
     pub onboarding: Arc<DeviceOnboarding>,
     /// The OTA packages that devices download.
     pub downloads: Arc<OtaDownloads>,
+    /// Asks the pools of memory what they have refused.
+    pub overload: Arc<OverloadMonitor>,
     /// Appends device messages to the journal.
     pub producer: QueueProducer,
     /// The stored attributes, for attribute requests.

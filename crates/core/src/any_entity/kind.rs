@@ -171,7 +171,7 @@ pub enum EntityTextField {
 /// The types that may occur in ids but have no entity kind here.
 macro_rules! no_kind {
     () => {
-        EntityType::Rpc | EntityType::Edge | EntityType::TbResource
+        EntityType::Rpc | EntityType::Edge
     };
 }
 

@@ -2,12 +2,12 @@
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
-    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, RuleNode, StoredEntity, Tenant, TenantProfile,
-    User, WidgetTypeInfo, WidgetsBundle,
+    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, RuleNode, StoredEntity, TbResourceInfo, Tenant,
+    TenantProfile, User, WidgetTypeInfo, WidgetsBundle,
 };
 use fieldline_model::{
-    ApiUsageStateId, CustomerId, EntityId, EntityType, QueueId, RuleNodeId, TenantId, WidgetTypeId,
-    WidgetsBundleId,
+    ApiUsageStateId, CustomerId, EntityId, EntityType, QueueId, RuleNodeId, TbResourceId, TenantId,
+    WidgetTypeId, WidgetsBundleId,
 };
 use serde::Serialize;
 
@@ -44,6 +44,7 @@ macro_rules! for_each_entity_kind {
             OtaPackage(fieldline_model::entity::OtaPackageInfo)
             WidgetType(fieldline_model::entity::WidgetTypeInfo)
             WidgetsBundle(fieldline_model::entity::WidgetsBundle)
+            TbResource(fieldline_model::entity::TbResourceInfo)
         }
     };
 }
@@ -592,4 +593,31 @@ async fn widgets_bundle(
         None => stores.widgets_bundles.get(TenantId::NULL, id).await,
         found => Ok(found),
     }
+}
+
+declare! {
+    TbResourceInfo as TbResource;
+    policy: OF_LIBRARY,
+    resource: |it| of_nobody(it.id, it.tenant_id),
+    name: |it| &it.title,
+    query: QueryFields::NAME_ONLY,
+    find: |stores, tenant, authority, id| Box::pin(resource(stores, tenant, authority, id)),
+    find_all: None,
+}
+
+/// Finds a resource of the tenant or of the system. Users of customers know of those that widgets and pages need.
+async fn resource(
+    stores: &EntityStores,
+    tenant: TenantId,
+    authority: Authority,
+    id: TbResourceId,
+) -> StoreResult<Option<TbResourceInfo>> {
+    let found = match stores.resources.get(tenant, id).await? {
+        None => stores.resources.get(TenantId::NULL, id).await?,
+        found => found,
+    };
+    Ok(found.filter(|found| {
+        authority != Authority::CustomerUser
+            || found.resource_type.is_some_and(|kind| kind.open_to_customers())
+    }))
 }

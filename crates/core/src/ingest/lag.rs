@@ -1,14 +1,17 @@
 //! Monitors whether storing keeps up with the devices, for the metrics and the log.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tracing::{info, warn};
 
 use super::metrics;
+use super::producer::of_stored;
 use super::service::{ActivityListener, IngestShared};
-use crate::ports::{Offset, Partition};
+use crate::overload::{OverloadKind, OverloadMeasure, OverloadSample, OverloadScope, OverloadSource};
+use crate::ports::{Offset, Partition, QueueId};
 
 /// How often the lag is measured.
 const TICK: Duration = Duration::from_secs(1);
@@ -53,6 +56,58 @@ impl PartitionLag {
     /// Records not stored yet.
     pub(super) fn lag(&self) -> u64 {
         self.end.0.saturating_sub(self.stored.0)
+    }
+}
+
+/// Tells which queues are behind: what they held at the last look is not stored yet.
+pub(super) struct QueueLagSource {
+    shared: Arc<IngestShared>,
+    /// The ends of the partitions at the last look.
+    ends: Mutex<HashMap<Partition, Offset>>,
+}
+
+impl QueueLagSource {
+    pub(super) fn new(shared: Arc<IngestShared>) -> Self {
+        Self {
+            shared,
+            ends: Mutex::default(),
+        }
+    }
+}
+
+impl OverloadSource for QueueLagSource {
+    fn collect(&self, into: &mut Vec<OverloadSample>) {
+        let standing = self.shared.show_lags();
+        let mut ends = self.ends.lock();
+        let mut behind: BTreeMap<QueueId, (u64, bool)> = BTreeMap::new();
+        for at in &standing {
+            let (lag, is_late) = behind.entry(at.partition.queue).or_default();
+            *lag += at.lag();
+            *is_late |= ends.get(&at.partition).is_some_and(|end| at.stored < *end);
+        }
+        *ends = standing.iter().map(|at| (at.partition, at.end)).collect();
+        drop(ends);
+        let names = self.shared.names.lock();
+        for (queue, (lag, _)) in behind.into_iter().filter(|(_, (_, is_late))| *is_late) {
+            let Some(stored) = names.get(&queue) else {
+                continue;
+            };
+            let (tenant, name) = of_stored(stored);
+            into.push(OverloadSample {
+                kind: OverloadKind::QueueLag,
+                scope: if tenant.is_null() {
+                    OverloadScope::All
+                } else {
+                    OverloadScope::Tenant(tenant)
+                },
+                subject: name.to_owned().into(),
+                measure: OverloadMeasure::Level(lag),
+                limit: None,
+                reason:
+                    "Messages wait in the queue, because rule chains and storing are slower than what comes"
+                        .into(),
+            });
+        }
     }
 }
 
@@ -113,7 +168,6 @@ impl LagMonitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::QueueId;
 
     #[test]
     fn what_was_there_a_look_ago_and_is_not_stored_is_a_lag() {

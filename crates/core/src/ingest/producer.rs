@@ -337,7 +337,7 @@ impl QueueProducer {
 }
 
 /// Splits a stored queue name into tenant and name, as [`QueueProducer::open_other`] takes them.
-fn of_stored(stored: &str) -> (TenantId, &str) {
+pub(super) fn of_stored(stored: &str) -> (TenantId, &str) {
     let of_tenant = stored
         .split_once('/')
         .and_then(|(tenant, name)| Some((TenantId(tenant.parse().ok()?), name)));

@@ -10,13 +10,14 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tracing::{error, warn};
 
-use super::lag::{self, PartitionLag};
+use super::lag::{self, PartitionLag, QueueLagSource};
 use super::large_records::LargeRecordLimiter;
 use super::processor::ProcessorFactory;
 use super::senders::{QueueSenders, WaitingTenants};
 use super::worker::IngestWorker;
 use super::{Options, QueueProducer, metrics};
 use crate::in_flight::InFlightTracker;
+use crate::overload::OverloadSource;
 use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, QueueId, StoreError, StoreResult};
 use crate::set_aside::SetAsideService;
 
@@ -126,7 +127,7 @@ pub(super) struct IngestShared {
     prepared: Mutex<HashSet<QueueId>>,
     queue_senders: QueueSenders,
     /// The names of the queues in the journal.
-    names: Mutex<HashMap<QueueId, Arc<str>>>,
+    pub(super) names: Mutex<HashMap<QueueId, Arc<str>>>,
     pub(super) crashes: CrashHandling,
     checkpointed: Notify,
     failure: Mutex<Option<String>>,
@@ -332,6 +333,11 @@ impl IngestService {
     pub fn failure(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
         let shared = self.shared.clone();
         move || shared.failure.lock().clone()
+    }
+
+    /// Returns a source that tells which queues are behind.
+    pub fn lag_source(&self) -> Arc<dyn OverloadSource> {
+        Arc::new(QueueLagSource::new(self.shared.clone()))
     }
 
     /// Waits for at most `patience` until everything in the (closed) journal is stored, and makes it durable. The rest

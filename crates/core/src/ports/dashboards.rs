@@ -5,7 +5,7 @@ use fieldline_model::entity::{Dashboard, DashboardInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DashboardId, TenantId};
 
-use super::{StoreResult, TenantEntityStore};
+use super::{SavedBy, StoreResult, TenantEntityStore};
 
 /// The conditions of a list of dashboards; absent conditions match all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,6 +20,11 @@ pub struct DashboardFilter {
 /// be unique.
 #[async_trait]
 pub trait DashboardStore: TenantEntityStore<Dashboard> {
+    /// Inserts a dashboard as [`EntityStore::insert`](super::EntityStore::insert) does, and keeps what is saved as its first
+    /// version (see [`VersionStore`](super::VersionStore)).
+    async fn insert_by(&self, dashboard: Dashboard, by: &SavedBy) -> StoreResult<Dashboard>;
+    /// Updates a dashboard as [`EntityStore::update`](super::EntityStore::update) does, and keeps what is saved as a version.
+    async fn update_by(&self, dashboard: Dashboard, by: &SavedBy) -> StoreResult<Dashboard>;
     /// The dashboard without its configuration.
     async fn info(&self, tenant: TenantId, id: DashboardId) -> StoreResult<Option<DashboardInfo>>;
     /// The dashboards with these ids that the tenant has.

@@ -17,8 +17,9 @@ use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
     DeviceProfileStore, DeviceStore, DeviceTransferStore, EntityViewStore, EventStore, HousekeeperStore,
-    OtaPackageStore, OtaUpdateStore, ProfileStore, QueueStore, RelationStore, RpcStore, RuleChainStore,
-    SetAsideStore, SettingsStore, SignInStore, StoreResult, WidgetTypeStore, WidgetsBundleStore,
+    OtaPackageStore, OtaUpdateStore, ProfileStore, QueueStore, RelationStore, ResourceStore, RpcStore,
+    RuleChainStore, SetAsideStore, SettingsStore, SignInStore, StoreResult, VersionStore, WidgetTypeStore,
+    WidgetsBundleStore,
 };
 
 /// All entity stores of one database.
@@ -45,6 +46,7 @@ pub struct EntityStores {
     pub alarms: Arc<dyn AlarmStore>,
     pub rpcs: Arc<dyn RpcStore>,
     pub dashboards: Arc<dyn DashboardStore>,
+    pub versions: Arc<dyn VersionStore>,
     pub set_aside: Arc<dyn SetAsideStore>,
     pub settings: Arc<dyn SettingsStore>,
     pub audit: Arc<dyn AuditStore>,
@@ -52,6 +54,7 @@ pub struct EntityStores {
     pub sign_ins: Arc<dyn SignInStore>,
     pub ota_packages: Arc<dyn OtaPackageStore>,
     pub ota_updates: Arc<dyn OtaUpdateStore>,
+    pub resources: Arc<dyn ResourceStore>,
     pub widget_types: Arc<dyn WidgetTypeStore>,
     pub widgets_bundles: Arc<dyn WidgetsBundleStore>,
 }

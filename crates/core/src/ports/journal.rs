@@ -71,6 +71,28 @@ pub enum AppendError {
     Closed,
 }
 
+/// The reason why senders have to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldBackCause {
+    /// The data that waits for the disk has reached its limit.
+    Disk,
+    /// The log has reached its largest size, because consumers lag behind.
+    Consumers,
+}
+
+impl HoldBackCause {
+    /// All causes.
+    pub const ALL: [Self; 2] = [Self::Disk, Self::Consumers];
+
+    /// The setting whose limit was reached, as named in metrics and log.
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Self::Disk => "journal.max-pending",
+            Self::Consumers => "journal.max-bytes",
+        }
+    }
+}
+
 /// The reason why the journal could not be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -147,6 +169,9 @@ pub trait Journal: Send + Sync {
 
     /// The reason why devices cannot append now; `None` if their appends are accepted.
     fn refusal(&self) -> Option<AppendError>;
+
+    /// How long senders were held back since the journal was opened, by the cause.
+    fn held_back(&self) -> Vec<(HoldBackCause, Duration)>;
 
     /// Writes the buffered records, makes them durable, and accepts no more.
     async fn close(&self);

@@ -5,7 +5,7 @@ use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleChainType, RuleN
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 
-use super::{StoreResult, TenantEntityStore};
+use super::{SavedBy, StoreResult, TenantEntityStore};
 
 /// Rule chains. A second root chain of the same tenant and type is a conflict. An update leaves nodes and connections
 /// unchanged; they are deleted with their chain, which cannot be deleted while a profile refers to it.
@@ -34,11 +34,12 @@ pub trait RuleChainStore: TenantEntityStore<RuleChain> {
     async fn metadata(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChainMetaData>>;
     /// Replaces nodes, connections and the first node of a chain at once; returns the stored metadata. No other chain
     /// may have a node with the same id. Versions as in [`EntityStore::update`](super::EntityStore::update), applied to
-    /// the chain.
+    /// the chain. What is saved is kept as a version (see [`VersionStore`](super::VersionStore)).
     async fn save_metadata(
         &self,
         tenant: TenantId,
         metadata: RuleChainMetaData,
+        by: &SavedBy,
     ) -> StoreResult<RuleChainMetaData>;
     /// The node, if the tenant has it.
     async fn node(&self, tenant: TenantId, id: RuleNodeId) -> StoreResult<Option<RuleNode>>;

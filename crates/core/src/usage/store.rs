@@ -25,6 +25,7 @@ use super::{
 use crate::clock::SharedClock;
 use crate::events::{ChangeKind, EntityChange, EntityListener};
 use crate::options::HumanDuration;
+use crate::overload::{OverloadKind, OverloadMeasure, OverloadSample, OverloadScope, OverloadSource};
 use crate::ports::{
     DeviceFilter, EntityStores, StoreResult, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
 };
@@ -75,6 +76,33 @@ pub struct UsageStore {
     clock: SharedClock,
     /// Serializes reports, so that an older count never overwrites a newer one.
     reporting: tokio::sync::Mutex<()>,
+}
+
+impl OverloadSource for UsageStore {
+    fn collect(&self, into: &mut Vec<OverloadSample>) {
+        for (tenant, entry) in self.entries() {
+            entry.usage.refusals().collect(tenant, into);
+            for worst in entry.usage.strained() {
+                let (label, limit) = (worst.feature.label(), worst.limit);
+                let reason = match worst.state {
+                    UsageState::Disabled => {
+                        format!(
+                            "{label}: all of this month ({limit}) is used up, so that it is disabled until the next month"
+                        )
+                    }
+                    _ => format!("{label}: this month's amount ({limit}) is nearly used up"),
+                };
+                into.push(OverloadSample {
+                    kind: OverloadKind::ApiLimit,
+                    scope: OverloadScope::Tenant(tenant),
+                    subject: label.into(),
+                    measure: OverloadMeasure::Level(worst.value),
+                    limit: Some(limit.to_string()),
+                    reason: reason.into(),
+                });
+            }
+        }
+    }
 }
 
 impl UsageStore {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use fieldline_core::clock::MonotonicTimes;
 use fieldline_core::events::{ChangeKind, EntityChange};
+use fieldline_core::overload::RefusedLimit;
 use fieldline_core::rate_limits::{MessageLimiter, MessageRates, RateLimitViolation};
 use fieldline_core::usage::{ApiFeature, TenantUsage, UsageKey};
 use fieldline_model::entity::Device;
@@ -279,12 +280,20 @@ impl DeviceHandle {
         let tenant = || is_limited.then(|| self.limiters.read().tenant.clone()).flatten();
         for (whose, limiter) in [(whose, first(self)), (RateLimitScope::Tenant, tenant())] {
             if let Some(limiter) = limiter {
-                limiter
-                    .acquire(points)
-                    .map_err(|exceeded| MessageRefusal::TooOften(whose, exceeded))?;
+                limiter.acquire(points).map_err(|exceeded| {
+                    self.note_refusal(whose, &exceeded);
+                    MessageRefusal::TooOften(whose, exceeded)
+                })?;
             }
         }
         Ok(())
+    }
+
+    fn note_refusal(&self, whose: RateLimitScope, exceeded: &RateLimitViolation) {
+        if let Some(usage) = &self.usage {
+            let limit = RefusedLimit::Rate(exceeded.limit.clone());
+            usage.refusals().add(whose.name(), exceeded.of, limit);
+        }
     }
 
     pub(super) fn limiters(&self) -> DeviceLimiters {

@@ -4,7 +4,7 @@ use fieldline_model::entity::{AssetProfile, EntityDraft};
 use fieldline_model::{AssetProfileId, EntityType, RuleChainId, TenantId};
 
 use super::profiles::{self, ProfileRules};
-use super::{ServiceContext, ServiceError, ServiceResult, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, resources, validate};
 
 impl ProfileRules for AssetProfile {
     const MEMBERS: &'static str = "assets";
@@ -40,6 +40,7 @@ impl ProfileRules for AssetProfile {
                 ));
             }
         }
-        Ok(())
+        let title = format!("\"{}\" asset profile image", profile.name);
+        resources::keep_image(context, tenant, &title, &mut profile.image).await
     }
 }

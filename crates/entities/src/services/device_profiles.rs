@@ -8,7 +8,7 @@ use fieldline_model::{DeviceProfileId, EntityType, RuleChainId, TenantId};
 use serde_json::{Value, json};
 
 use super::profiles::{self, ProfileRules};
-use super::{ServiceContext, ServiceError, ServiceResult, ota_packages, random_text, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, ota_packages, random_text, resources, validate};
 
 mod transport;
 
@@ -50,7 +50,12 @@ impl ProfileRules for DeviceProfile {
         check(profile)?;
         complete(profile)?;
         transport::check(profile)?;
-        check_references(context, profile).await
+        check_references(context, profile).await?;
+        let (tenant, title) = (
+            profile.tenant_id,
+            format!("\"{}\" device profile image", profile.name),
+        );
+        resources::keep_image(context, tenant, &title, &mut profile.image).await
     }
 
     async fn check_update(

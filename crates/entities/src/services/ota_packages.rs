@@ -428,7 +428,7 @@ fn gone(id: OtaPackageId) -> ServiceError {
 }
 
 /// A size as people are told it: whole units, rounded down.
-fn display_size(bytes: u64) -> String {
+pub(super) fn display_size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("GB", 30), ("MB", 20), ("KB", 10)];
     match UNITS.into_iter().find(|(_, shift)| bytes >> shift > 0) {
         Some((unit, shift)) => format!("{} {unit}", bytes >> shift),

@@ -10,15 +10,16 @@ use std::sync::Arc;
 
 pub(super) use default_chain::ensure_root;
 use fieldline_core::events::EntityChange;
-use fieldline_core::ports::StoreErrorKind;
+use fieldline_core::ports::{SavedBy, StoreErrorKind};
 use fieldline_model::entity::{
-    EntityDraft, OutputLabelsUsage, RuleChain, RuleChainMetaData, RuleChainType, RuleNode,
+    EntityDraft, EntityVersion, OutputLabelsUsage, RuleChain, RuleChainMetaData, RuleChainType,
+    RuleChainVersion, RuleNode,
 };
-use fieldline_model::page::PageLink;
+use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityKey, EntityType, RuleChainId, TenantId};
 use serde_json::Value;
 
-use super::{ServiceContext, ServiceError, ServiceResult, quota, saving, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, quota, saving, validate, versions};
 
 /// The node that passes messages to another chain.
 pub const INPUT_NODE: &str = "org.thingsboard.rule.engine.flow.TbRuleChainInputNode";
@@ -254,11 +255,57 @@ impl RuleChainService {
         metadata.ok_or_else(|| ServiceError::not_found(format!("Rule chain with id [{id}] is not found")))
     }
 
+    /// A page of what was saved of the nodes of a chain, the newest first; that it was saved as it is now is always among it.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn versions(
+        &self,
+        chain: &RuleChain,
+        page: &PageLink,
+    ) -> ServiceResult<PageData<EntityVersion>> {
+        let present = EntityVersion {
+            version: chain.version.unwrap_or_default(),
+            created_time: chain.created_time,
+            user_id: None,
+            user_name: None,
+            title: chain.name.clone(),
+        };
+        versions::list(&self.0, chain.tenant_id, chain.id.into(), present, page).await
+    }
+
+    /// The chain with its nodes as it was saved as a version.
+    ///
+    /// # Errors
+    /// There is no such version any more.
+    pub async fn version(&self, chain: &RuleChain, version: i64) -> ServiceResult<RuleChainVersion> {
+        let (tenant, id) = (chain.tenant_id, chain.id);
+        if let Some(mut saved) =
+            versions::get::<RuleChainVersion>(&self.0, tenant, id.into(), version).await?
+        {
+            saved.rule_chain.version = Some(version);
+            saved.metadata.version = Some(version);
+            return Ok(saved);
+        }
+        if chain.version != Some(version) {
+            return Err(versions::not_there(version));
+        }
+        Ok(RuleChainVersion {
+            rule_chain: chain.clone(),
+            metadata: self.metadata(tenant, id).await?,
+        })
+    }
+
     /// Creates a chain of that name with the nodes of the default root chain.
     ///
     /// # Errors
     /// A rule is broken.
-    pub async fn create_default(&self, tenant: TenantId, name: &str) -> ServiceResult<RuleChain> {
+    pub async fn create_default(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        by: &SavedBy,
+    ) -> ServiceResult<RuleChain> {
         validate::required("Rule chain name", name)?;
         let chain = RuleChain {
             name: name.to_owned(),
@@ -267,7 +314,7 @@ impl RuleChainService {
         };
         let chain = self.save(tenant, chain.into()).await?;
         let id = chain.id;
-        default_chain::fill(&self.0, tenant, id).await?;
+        default_chain::fill(&self.0, tenant, id, by).await?;
         self.tell_saved(tenant, id);
         let saved = self.0.stores.rule_chains.get(tenant, id).await?;
         Ok(saved.unwrap_or(chain))

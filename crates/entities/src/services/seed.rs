@@ -221,13 +221,22 @@ pub async fn seed_demo(context: &ServiceContext) -> ServiceResult<()> {
     Ok(())
 }
 
-async fn demo_tenant(context: &Arc<ServiceContext>) -> ServiceResult<TenantId> {
+/// Whether the demo's tenant is there.
+pub async fn has_demo(context: &ServiceContext) -> ServiceResult<bool> {
+    Ok(find_demo(context).await?.is_some())
+}
+
+async fn find_demo(context: &ServiceContext) -> ServiceResult<Option<Tenant>> {
     let page = PageLink {
         text_search: Some(DEMO_TENANT.to_owned()),
         ..PageLink::first(1_000)
     };
     let found = context.stores.tenants.list(&page).await?;
-    let found = found.data.into_iter().find(|tenant| tenant.title == DEMO_TENANT);
+    Ok(found.data.into_iter().find(|tenant| tenant.title == DEMO_TENANT))
+}
+
+async fn demo_tenant(context: &Arc<ServiceContext>) -> ServiceResult<TenantId> {
+    let found = find_demo(context).await?;
     let tenant = match found {
         Some(tenant) => tenant,
         None => {

@@ -8,7 +8,7 @@ use fieldline_model::entity::{EntityDraft, WidgetTypeDetails, WidgetTypeInfo, Wi
 use fieldline_model::{EntityType, TenantId, WidgetTypeId};
 use serde_json::Value;
 
-use super::{ServiceContext, ServiceError, ServiceResult, saving, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, resources, saving, validate};
 
 /// Most types in a bundle.
 const MAX_TYPES: usize = 1_000;
@@ -41,6 +41,8 @@ impl WidgetLibraryService {
         by_fqn: bool,
     ) -> ServiceResult<WidgetTypeDetails> {
         let stores = &*self.0.stores.widget_types;
+        draft.resources = None;
+        resources::keep_widget_images(&self.0, owner, &mut draft).await?;
         check_type(&draft)?;
         let given = draft.base.fqn.take().filter(|fqn| !fqn.trim().is_empty());
         let mut old = match draft.id {
@@ -60,11 +62,10 @@ impl WidgetLibraryService {
                 return Err(ServiceError::invalid("Update of widget type fqn is prohibited!"));
             }
             (Some(old), _) => old.base.fqn.clone(),
-            (None, Some(fqn)) if stores.id_of(owner, &fqn).await?.is_some() => {
-                return Err(ServiceError::invalid("Widget type with such fqn already exists!"));
+            (None, given) => {
+                let wanted = given.unwrap_or_else(|| identifier(&draft.base.name));
+                Some(self.free_fqn(owner, &wanted).await?)
             }
-            (None, Some(fqn)) => Some(fqn),
-            (None, None) => Some(self.free_fqn(owner, &draft.base.name).await?),
         };
         draft.base.fqn = fqn;
         draft.base.tenant_id = owner;
@@ -73,15 +74,15 @@ impl WidgetLibraryService {
         Ok(saved)
     }
 
-    async fn free_fqn(&self, owner: TenantId, name: &str) -> ServiceResult<String> {
+    async fn free_fqn(&self, owner: TenantId, wanted: &str) -> ServiceResult<String> {
         let stores = &self.0.stores.widget_types;
-        for candidate in candidates(name) {
+        for candidate in candidates(wanted) {
             if stores.id_of(owner, &candidate).await?.is_none() {
                 return Ok(candidate);
             }
         }
         Err(ServiceError::invalid(format!(
-            "There are too many widget types called '{name}': please give it an fqn"
+            "There are too many widget types called '{wanted}': please give it another fqn"
         )))
     }
 
@@ -108,6 +109,9 @@ impl WidgetLibraryService {
         let stores = &*self.0.stores.widgets_bundles;
         validate::required("Widgets bundle title", &draft.title)?;
         validate::lengths(&[("title", Some(&draft.title)), ("alias", draft.alias.as_deref())])?;
+        let of_system = if owner.is_null() { "system " } else { "" };
+        let title = format!("\"{}\" {of_system}bundle image", draft.title);
+        resources::keep_image(&self.0, owner, &title, &mut draft.image).await?;
         check_texts(draft.image.as_deref(), draft.description.as_deref())?;
         let given = draft.alias.take().filter(|alias| !alias.trim().is_empty());
         let old = saving::stored(stores, owner, &draft).await?;
@@ -118,13 +122,10 @@ impl WidgetLibraryService {
                 ));
             }
             (Some(old), _) => old.alias.clone(),
-            (None, Some(alias)) if stores.by_alias(owner, &alias).await?.is_some() => {
-                return Err(ServiceError::invalid(
-                    "Widget bundle with such alias already exists!",
-                ));
+            (None, given) => {
+                let wanted = given.unwrap_or_else(|| identifier(&draft.title));
+                Some(self.free_alias(owner, &wanted).await?)
             }
-            (None, Some(alias)) => Some(alias),
-            (None, None) => Some(self.free_alias(owner, &draft.title).await?),
         };
         draft.tenant_id = owner;
         draft.name = draft.title.clone();
@@ -133,15 +134,15 @@ impl WidgetLibraryService {
         Ok(saved)
     }
 
-    async fn free_alias(&self, owner: TenantId, title: &str) -> ServiceResult<String> {
+    async fn free_alias(&self, owner: TenantId, wanted: &str) -> ServiceResult<String> {
         let stores = &self.0.stores.widgets_bundles;
-        for candidate in candidates(title) {
+        for candidate in candidates(wanted) {
             if stores.by_alias(owner, &candidate).await?.is_none() {
                 return Ok(candidate);
             }
         }
         Err(ServiceError::invalid(format!(
-            "There are too many widget bundles called '{title}': please give it an alias"
+            "There are too many widget bundles called '{wanted}': please give it another alias"
         )))
     }
 
@@ -267,8 +268,8 @@ fn check_texts(image: Option<&str>, description: Option<&str>) -> ServiceResult<
     Ok(())
 }
 
-/// Identifiers that are made from a name: in lower case, what is no part of a word as `_`; then with a number.
-fn candidates(name: &str) -> impl Iterator<Item = String> {
+/// The identifier that is made from a name: in lower case, what is no part of a word as `_`.
+fn identifier(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     for letter in name.to_lowercase().chars() {
         match letter.is_alphanumeric() || letter == '_' {
@@ -277,9 +278,13 @@ fn candidates(name: &str) -> impl Iterator<Item = String> {
             false => plain.push('_'),
         }
     }
-    let plain: String = plain.chars().take(240).collect();
-    let numbered = plain.clone();
-    std::iter::once(plain).chain((2..=MAX_NUMBER).map(move |number| format!("{numbered}_{number}")))
+    plain.chars().take(240).collect()
+}
+
+/// Identifiers that are tried one after the other: the one that is wanted, then with a number.
+fn candidates(wanted: &str) -> impl Iterator<Item = String> {
+    let numbered = wanted.to_owned();
+    std::iter::once(numbered.clone()).chain((2..=MAX_NUMBER).map(move |number| format!("{numbered}{number}")))
 }
 
 #[cfg(test)]
@@ -288,10 +293,7 @@ mod tests {
 
     #[test]
     fn an_identifier_is_made_from_the_name_and_numbered_where_it_is_taken() {
-        let made: Vec<String> = candidates("Air -- quality (µg)").take(3).collect();
-        assert_eq!(
-            made,
-            ["air_quality_µg_", "air_quality_µg__2", "air_quality_µg__3"]
-        );
+        let made: Vec<String> = candidates(&identifier("Air -- quality (µg)")).take(3).collect();
+        assert_eq!(made, ["air_quality_µg_", "air_quality_µg_2", "air_quality_µg_3"]);
     }
 }

@@ -11,7 +11,9 @@ use crate::{AlarmId, CustomerId, EntityId, NULL_UUID, TenantId, UserId};
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema, utoipa::ToSchema,
+        )]
         #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
         #[allow(missing_docs, reason = "the names are their own documentation")]
         pub enum $name { $($variant,)* }

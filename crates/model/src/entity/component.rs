@@ -1,6 +1,8 @@
 //! Descriptions of the classes of rule nodes: what the editor of rule chains shows and asks for.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -122,6 +124,45 @@ pub struct ConfigurationDescriptor {
     pub node_definition: NodeDefinition,
 }
 
+/// The JSON Schema of a configuration, made anew for whoever asks: seldom, and all of them together are large.
+#[derive(Clone, Copy, Default)]
+pub struct ConfigurationSchema(Option<fn() -> Value>);
+
+impl ConfigurationSchema {
+    /// The schema that a function makes.
+    pub const fn new(make: fn() -> Value) -> Self {
+        Self(Some(make))
+    }
+
+    /// Whether there is none.
+    pub const fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The schema; null where there is none.
+    pub fn to_value(self) -> Value {
+        self.0.map_or(Value::Null, |make| make())
+    }
+}
+
+impl Serialize for ConfigurationSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+impl PartialEq for ConfigurationSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_value() == other.to_value()
+    }
+}
+
+impl fmt::Debug for ConfigurationSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_none() { "none" } else { "schema" })
+    }
+}
+
 /// How a node is shown, and what it is made with.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
@@ -142,6 +183,10 @@ pub struct NodeDefinition {
     pub rule_chain_node: bool,
     /// Configuration of a new node.
     pub default_configuration: Value,
+    /// What a configuration may hold: a JSON Schema of the draft 2020-12.
+    #[serde(skip_deserializing, skip_serializing_if = "ConfigurationSchema::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub configuration_schema: ConfigurationSchema,
     /// Scripts of the editor.
     pub ui_resources: Vec<String>,
     /// Form of the editor.

@@ -107,7 +107,19 @@ pub struct EntityRelationInfo {
 }
 
 /// Which way a search follows relations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum SearchDirection {
     /// From the root along the arrows, to what it contains.
@@ -118,14 +130,18 @@ pub enum SearchDirection {
 }
 
 /// Which relations a search keeps.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema, utoipa::ToSchema,
+)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RelationFilter {
     /// Type of the relation; any where absent or empty.
+    #[schemars(extend("x-editor" = "relationType"))]
     pub relation_type: Option<String>,
     /// Types of the entity that is found; any where empty.
     #[serde(deserialize_with = "super::null_as_default")]
     #[schema(value_type = Vec<String>)]
+    #[schemars(extend("x-editor" = "entityType"))]
     pub entity_types: Vec<EntityType>,
     /// Relations of any type but this.
     #[serde(deserialize_with = "super::null_as_default")]

@@ -73,6 +73,9 @@ pub struct WidgetTypeDetails {
     pub descriptor: Value,
     /// Id in the system it was imported from.
     pub external_id: Option<WidgetTypeId>,
+    /// Pictures and scripts that it uses, where they are asked for; imported where it is saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Vec<super::ResourceExportData>>,
 }
 
 stored_entity!(WidgetTypeDetails base: WidgetTypeId);

@@ -17,6 +17,7 @@ mod limits;
 mod listing;
 mod ota;
 mod relations;
+mod resources;
 mod rpcs;
 mod rule_chains;
 mod saving;
@@ -27,6 +28,7 @@ mod sign_ins;
 mod tenant_isolation;
 mod tenant_transfer;
 mod users;
+mod versions;
 mod widgets;
 
 pub use alarm_lifetime::{
@@ -82,6 +84,7 @@ pub use relations::{
     assets_are_kept_like_devices, entity_views_are_kept_like_devices, relations_are_found_from_both_ends,
     searches_walk_along_relations,
 };
+pub use resources::resources_keep_their_files_and_their_walls;
 pub use rpcs::{calls_are_found_until_they_end, calls_of_others_are_not_there};
 pub use rule_chains::{
     a_rule_chain_is_saved_whole_with_its_nodes, metadata_of_a_rule_chain_is_guarded_by_its_version,
@@ -115,6 +118,10 @@ pub use users::{
     users_are_found_by_email_regardless_of_case, users_are_listed_by_what_they_are,
     users_log_in_by_credentials,
 };
+pub use versions::{
+    each_save_of_a_dashboard_is_a_version, each_save_of_nodes_is_a_version_of_their_chain,
+    versions_stay_within_their_room, what_was_saved_before_there_were_versions_is_kept_once,
+};
 pub use widgets::the_widget_library_is_shared_or_of_a_tenant;
 
 /// Makes a `#[tokio::test]` of every promise of the entity stores. `$open` is an async function that returns a fixture
@@ -135,6 +142,10 @@ macro_rules! entity_contract {
             tenants_take_turns_in_being_told
             devices_go_from_one_tenant_to_another
             dashboards_read_back_whole
+            each_save_of_a_dashboard_is_a_version
+            each_save_of_nodes_is_a_version_of_their_chain
+            versions_stay_within_their_room
+            what_was_saved_before_there_were_versions_is_kept_once
             dashboards_are_assigned_to_customers
             dashboards_of_mobile_applications_have_an_order
             dashboards_stay_within_their_tenant
@@ -194,6 +205,7 @@ macro_rules! entity_contract {
             rule_chains_stay_within_their_tenant
             queues_are_shared_or_of_a_tenant
             the_widget_library_is_shared_or_of_a_tenant
+            resources_keep_their_files_and_their_walls
             events_are_found_by_what_they_hold
             events_go_where_they_are_not_wanted_any_more
             searches_along_relations_end_at_their_bound

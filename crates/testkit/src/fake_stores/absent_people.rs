@@ -3,13 +3,14 @@
 use async_trait::async_trait;
 use fieldline_core::ports::{
     ApiKeyStore, AuditFilter, AuditStore, CustomerStore, DashboardFilter, DashboardStore, LoginAttemptResult,
-    SettingsStore, SignInStore, StoreResult, TokenFamily, UserFilter, UserStore,
+    SavedBy, SettingsStore, SignInStore, StoreResult, TokenFamily, UserFilter, UserStore, VersionStore,
 };
 use fieldline_model::entity::{
-    AdminSettings, ApiKeyInfo, AuditLog, Customer, DashboardInfo, User, UserCredentials, UserSettingsType,
+    AdminSettings, ApiKeyInfo, AuditLog, Customer, Dashboard, DashboardInfo, EntityVersion, User,
+    UserCredentials, UserSettingsType,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{ApiKeyId, CustomerId, DashboardId, TenantId, UserId};
+use fieldline_model::{ApiKeyId, CustomerId, DashboardId, EntityId, TenantId, UserId};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -58,7 +59,23 @@ impl UserStore for Absent {
 }
 
 #[async_trait]
+impl VersionStore for Absent {
+    async fn list(&self, _: TenantId, _: EntityId, _: &PageLink) -> StoreResult<PageData<EntityVersion>> {
+        absent()
+    }
+    async fn get(&self, _: TenantId, _: EntityId, _: i64) -> StoreResult<Option<Value>> {
+        absent()
+    }
+}
+
+#[async_trait]
 impl DashboardStore for Absent {
+    async fn insert_by(&self, _: Dashboard, _: &SavedBy) -> StoreResult<Dashboard> {
+        absent()
+    }
+    async fn update_by(&self, _: Dashboard, _: &SavedBy) -> StoreResult<Dashboard> {
+        absent()
+    }
     async fn info(&self, _: TenantId, _: DashboardId) -> StoreResult<Option<DashboardInfo>> {
         absent()
     }

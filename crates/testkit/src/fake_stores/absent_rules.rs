@@ -1,7 +1,7 @@
 //! Rule chains, queues and events, which no test asks for.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{EventFilter, EventStore, QueueStore, RuleChainStore, StoreResult};
+use fieldline_core::ports::{EventFilter, EventStore, QueueStore, RuleChainStore, SavedBy, StoreResult};
 use fieldline_model::entity::{
     EntityEvent, EventKind, Queue, RuleChain, RuleChainMetaData, RuleChainType, RuleNode,
 };
@@ -33,7 +33,12 @@ impl RuleChainStore for Absent {
     async fn metadata(&self, _: TenantId, _: RuleChainId) -> StoreResult<Option<RuleChainMetaData>> {
         absent()
     }
-    async fn save_metadata(&self, _: TenantId, _: RuleChainMetaData) -> StoreResult<RuleChainMetaData> {
+    async fn save_metadata(
+        &self,
+        _: TenantId,
+        _: RuleChainMetaData,
+        _: &SavedBy,
+    ) -> StoreResult<RuleChainMetaData> {
         absent()
     }
     async fn node(&self, _: TenantId, _: RuleNodeId) -> StoreResult<Option<RuleNode>> {

@@ -51,6 +51,11 @@ impl PostMemory {
         })
     }
 
+    /// The pool of bodies.
+    pub(super) fn bodies(&self) -> Arc<MemoryPool> {
+        Arc::clone(&self.bodies)
+    }
+
     /// Returns an empty share, for a body of which nothing has arrived yet.
     pub(super) fn for_body(self: &Arc<Self>, tenant: TenantId, device: DeviceId) -> BodyShare {
         BodyShare {

@@ -55,6 +55,7 @@ async fn who_is_told_that_the_attributes_cannot_be_had_does_not_observe_them() {
         rpc: all.rpc.clone(),
         onboarding: all.onboarding.clone(),
         downloads: all.downloads.clone(),
+        overload: all.overload.clone(),
         producer: all.producer.clone(),
         attributes: Arc::new(Failing),
         activity: all.activity.clone(),

@@ -150,6 +150,7 @@ impl World {
                 context.stores.ota_updates.clone(),
                 &fieldline_devices::ota::Options::default(),
             ),
+            overload: fieldline_core::overload::OverloadMonitor::new(clock.clone()),
             producer: uplink.clone(),
             attributes: store.clone(),
             activity,

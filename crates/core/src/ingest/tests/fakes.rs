@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use crate::ingest::ActivityListener;
 use crate::ports::{
-    AppendError, AppendFuture, AppendOrigin, ConsumerEvent, ConsumerRecords, IngestStore, Journal,
-    JournalConsumer, JournalError, Offset, Partition, QueueId, StateRow, StoreEffects, StoreError,
+    AppendError, AppendFuture, AppendOrigin, ConsumerEvent, ConsumerRecords, HoldBackCause, IngestStore,
+    Journal, JournalConsumer, JournalError, Offset, Partition, QueueId, StateRow, StoreEffects, StoreError,
     StoreErrorKind, StoreResult,
 };
 
@@ -165,6 +165,10 @@ impl Journal for FakeJournal {
 
     fn refusal(&self) -> Option<AppendError> {
         None
+    }
+
+    fn held_back(&self) -> Vec<(HoldBackCause, Duration)> {
+        Vec::new()
     }
 
     async fn close(&self) {

@@ -1,6 +1,7 @@
 //! The rule chain that every tenant starts with.
 
 use fieldline_core::events::EntityChange;
+use fieldline_core::ports::SavedBy;
 use fieldline_model::entity::{NodeConnection, RuleChain, RuleChainMetaData, RuleChainType, RuleNode};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ pub(in crate::services) async fn ensure_root(
         }
     };
     let id = chain.id;
-    fill(context, tenant, id).await?;
+    fill(context, tenant, id, &context.saved_by_platform()).await?;
     stores.set_root(tenant, id).await?;
     context.publish_change(EntityChange::saved(tenant, id));
     Ok(())
@@ -49,6 +50,7 @@ pub(super) async fn fill(
     context: &ServiceContext,
     tenant: TenantId,
     chain: RuleChainId,
+    by: &SavedBy,
 ) -> ServiceResult<()> {
     let metadata = RuleChainMetaData {
         rule_chain_id: Some(chain),
@@ -57,7 +59,8 @@ pub(super) async fn fill(
         connections: Some(connections()),
         ..RuleChainMetaData::default()
     };
-    context.stores.rule_chains.save_metadata(tenant, metadata).await?;
+    let stores = &context.stores.rule_chains;
+    stores.save_metadata(tenant, metadata, by).await?;
     Ok(())
 }
 

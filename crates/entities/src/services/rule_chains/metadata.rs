@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use fieldline_core::ports::{StoreError, StoreErrorKind};
+use fieldline_core::ports::{SavedBy, StoreError, StoreErrorKind};
 use fieldline_model::entity::{ChainConnection, ClusteringMode, NodeConnection, RuleChainMetaData, RuleNode};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Value, json};
@@ -25,13 +25,15 @@ impl RuleChainService {
         tenant: TenantId,
         metadata: RuleChainMetaData,
         update_related: bool,
+        by: &SavedBy,
     ) -> ServiceResult<RuleChainMetaData> {
         let id = metadata
             .rule_chain_id
             .ok_or_else(|| ServiceError::invalid("Rule chain id should be specified!"))?;
         let old = self.metadata(tenant, id).await?;
         let metadata = prepare(&self.0, tenant, metadata, &old).await?;
-        let saved = self.0.stores.rule_chains.save_metadata(tenant, metadata).await?;
+        let stores = &self.0.stores.rule_chains;
+        let saved = stores.save_metadata(tenant, metadata, by).await?;
         self.tell_saved(tenant, id);
         let kept: BTreeSet<_> = saved.nodes.iter().map(|node| node.id).collect();
         for gone in &old.nodes {
@@ -43,7 +45,7 @@ impl RuleChainService {
         if update_related && !renamed.is_empty() {
             for usage in self.output_labels_usage(tenant, id).await? {
                 if usage.labels.iter().any(|label| renamed.contains_key(label)) {
-                    self.rename_labels(tenant, usage.rule_chain_id, usage.rule_node_id, &renamed)
+                    self.rename_labels(tenant, usage.rule_chain_id, usage.rule_node_id, &renamed, by)
                         .await?;
                 }
             }
@@ -57,6 +59,7 @@ impl RuleChainService {
         chain: RuleChainId,
         node: RuleNodeId,
         renamed: &BTreeMap<String, String>,
+        by: &SavedBy,
     ) -> ServiceResult<()> {
         let stores = &self.0.stores.rule_chains;
         let mut lost: Option<StoreError> = None;
@@ -74,7 +77,7 @@ impl RuleChainService {
                     connection.label.clone_from(label);
                 }
             }
-            match stores.save_metadata(tenant, metadata).await {
+            match stores.save_metadata(tenant, metadata, by).await {
                 Err(error) if error.kind() == StoreErrorKind::VersionConflict => lost = Some(error),
                 saved => {
                     saved?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use fieldline_core::ports::SavedBy;
 use fieldline_model::entity::{RuleChain, RuleChainData, RuleChainImportResult, RuleChainMetaData};
 use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{EntityType, RuleChainId, RuleNodeId, TenantId};
@@ -51,6 +52,7 @@ impl RuleChainService {
         tenant: TenantId,
         mut data: RuleChainData,
         overwrite: bool,
+        by: &SavedBy,
     ) -> ServiceResult<Vec<RuleChainImportResult>> {
         if data.rule_chains.len().max(data.metadata.len()) > MOST_CHAINS {
             return Err(ServiceError::invalid(format!(
@@ -84,7 +86,7 @@ impl RuleChainService {
                 .iter_mut()
                 .filter(|result| result.rule_chain_id == metadata.rule_chain_id && result.error.is_none())
             {
-                if let Err(error) = self.import_metadata(tenant, metadata.clone()).await {
+                if let Err(error) = self.import_metadata(tenant, metadata.clone(), by).await {
                     result.error = Some(error.message().to_owned());
                 }
             }
@@ -133,7 +135,12 @@ impl RuleChainService {
         Ok(result)
     }
 
-    async fn import_metadata(&self, tenant: TenantId, mut metadata: RuleChainMetaData) -> ServiceResult<()> {
+    async fn import_metadata(
+        &self,
+        tenant: TenantId,
+        mut metadata: RuleChainMetaData,
+        by: &SavedBy,
+    ) -> ServiceResult<()> {
         metadata.version = None;
         for node in &mut metadata.nodes {
             point_to_tenant(&mut node.configuration, tenant);
@@ -141,7 +148,8 @@ impl RuleChainService {
         let id = metadata.rule_chain_id.unwrap_or_default();
         let old = self.metadata(tenant, id).await?;
         let metadata = metadata::prepare(&self.0, tenant, metadata, &old).await?;
-        self.0.stores.rule_chains.save_metadata(tenant, metadata).await?;
+        let stores = &self.0.stores.rule_chains;
+        stores.save_metadata(tenant, metadata, by).await?;
         for gone in &old.nodes {
             self.forget_node(tenant, gone).await?;
         }

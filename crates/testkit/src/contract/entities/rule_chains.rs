@@ -1,7 +1,7 @@
 //! Rule chains with their nodes and connections, and queues.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{EntityStores, StoreErrorKind};
+use fieldline_core::ports::{EntityStores, SavedBy, StoreErrorKind};
 use fieldline_model::entity::{
     DebugSettings, DeviceProfile, NodeConnection, ProcessingStrategy, ProcessingStrategyType, Queue,
     RuleChain, RuleChainMetaData, RuleChainType, RuleNode, SubmitStrategy, SubmitStrategyType,
@@ -114,7 +114,10 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
         notes: Some(vec![json!({"id": "n", "content": "look"})]),
         ..metadata(&expected, &nodes, &connections)
     };
-    let saved = chains.save_metadata(world.tenant, given.clone()).await.unwrap();
+    let saved = chains
+        .save_metadata(world.tenant, given.clone(), &SavedBy::default())
+        .await
+        .unwrap();
     let in_chain = |node: &RuleNode| RuleNode {
         rule_chain_id: Some(id),
         ..node.clone()
@@ -151,7 +154,10 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
     kept.created_time = NOW + 1;
     let added = node("fourth");
     let change = metadata(&expected, &[kept, added.clone()], &[connection(1, 0, "Success")]);
-    let saved = chains.save_metadata(world.tenant, change).await.unwrap();
+    let saved = chains
+        .save_metadata(world.tenant, change, &SavedBy::default())
+        .await
+        .unwrap();
     assert_eq!(saved.version, Some(3));
     assert_eq!(saved.notes, None);
     let seen: Vec<_> = saved
@@ -184,7 +190,10 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
     let chain = saved_chain(&world, "chain").await;
     let other = saved_chain(&world, "other").await;
     let first = metadata(&chain, &[node("first")], &[]);
-    let first = chains.save_metadata(world.tenant, first).await.unwrap();
+    let first = chains
+        .save_metadata(world.tenant, first, &SavedBy::default())
+        .await
+        .unwrap();
     for (version, kind) in [
         (Some(1), StoreErrorKind::VersionConflict),
         (Some(3), StoreErrorKind::VersionConflict),
@@ -193,17 +202,26 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
             version,
             ..metadata(&chain, &[node("late")], &[])
         };
-        expect_error(chains.save_metadata(world.tenant, stale).await, kind);
+        expect_error(
+            chains
+                .save_metadata(world.tenant, stale, &SavedBy::default())
+                .await,
+            kind,
+        );
     }
     let stolen = metadata(&other, &first.nodes, &[]);
     expect_error(
-        chains.save_metadata(world.tenant, stolen).await,
+        chains
+            .save_metadata(world.tenant, stolen, &SavedBy::default())
+            .await,
         StoreErrorKind::Conflict,
     );
     let twice = [first.nodes[0].clone(), first.nodes[0].clone()];
     let twice = metadata(&chain, &twice, &[]);
     expect_error(
-        chains.save_metadata(world.tenant, twice).await,
+        chains
+            .save_metadata(world.tenant, twice, &SavedBy::default())
+            .await,
         StoreErrorKind::Conflict,
     );
     for misfit in [
@@ -214,14 +232,20 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
         },
     ] {
         expect_error(
-            chains.save_metadata(world.tenant, misfit).await,
+            chains
+                .save_metadata(world.tenant, misfit, &SavedBy::default())
+                .await,
             StoreErrorKind::Invalid,
         );
     }
     let gone = chain_without_row(&chain);
     expect_error(
         chains
-            .save_metadata(world.tenant, metadata(&gone, &[node("a")], &[]))
+            .save_metadata(
+                world.tenant,
+                metadata(&gone, &[node("a")], &[]),
+                &SavedBy::default(),
+            )
             .await,
         StoreErrorKind::NotFound,
     );
@@ -305,7 +329,10 @@ pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
     let chain = saved_chain(&mine, "chain").await;
     let id = chain.id;
     let saved = metadata(&chain, &[node("node")], &[]);
-    let saved = chains.save_metadata(mine.tenant, saved).await.unwrap();
+    let saved = chains
+        .save_metadata(mine.tenant, saved, &SavedBy::default())
+        .await
+        .unwrap();
     let node_id = saved.nodes[0].id;
 
     assert_eq!(chains.get(theirs.tenant, id).await.unwrap(), None);
@@ -320,7 +347,11 @@ pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
     let not_found = StoreErrorKind::NotFound;
     expect_error(
         chains
-            .save_metadata(theirs.tenant, metadata(&chain, &[node("x")], &[]))
+            .save_metadata(
+                theirs.tenant,
+                metadata(&chain, &[node("x")], &[]),
+                &SavedBy::default(),
+            )
             .await,
         not_found,
     );

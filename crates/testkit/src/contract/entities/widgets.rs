@@ -28,6 +28,7 @@ fn widget_type(tenant: TenantId, fqn: &str, scada: bool) -> WidgetTypeDetails {
         },
         descriptor: json!({"type": "latest", "z": 1, "a": ["ü"]}),
         external_id: None,
+        resources: None,
     }
 }
 
