@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::{ConnectorConfig, ConnectorConfigError, require};
@@ -15,17 +16,19 @@ use crate::percent;
 use crate::secret::Secret;
 
 /// The configuration of `TbAzureIotHubNode`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AzureIotHubConfig {
     /// Pattern of the topic.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Topic", extend("x-editor" = "template"))]
     pub topic_pattern: String,
     /// The host of the hub.
     #[serde(deserialize_with = "lenient::string")]
     pub host: String,
     /// How long a connection may take to come about, in seconds.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(title = "Connect timeout", extend("x-unit" = "s"), range(min = 1))]
     pub connect_timeout_sec: u32,
     /// The identifier of the device at the hub.
     #[serde(deserialize_with = "lenient::string")]
@@ -42,6 +45,7 @@ pub struct AzureIotHubConfig {
     /// The version of the protocol.
     pub protocol_version: MqttVersion,
     /// A shared access key or a certificate.
+    #[schemars(transform = ClientCredentials::for_azure)]
     pub credentials: ClientCredentials,
 }
 

@@ -71,3 +71,8 @@ pub(crate) fn pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(S
         })
         .collect()
 }
+
+/// The schema of what [`pairs`] reads.
+pub(crate) fn pairs_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "additionalProperties": { "type": "string" }, "x-editor": "map" })
+}

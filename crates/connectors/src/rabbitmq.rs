@@ -6,6 +6,7 @@ use std::time::Duration;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
@@ -19,23 +20,27 @@ use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::secret::Secret;
 
 /// The configuration of `TbRabbitMqNode`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RabbitMqConfig {
     /// Pattern of the exchange; the default exchange if it is empty.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Exchange", extend("x-editor" = "template"))]
     pub exchange_name_pattern: String,
     /// Pattern of the routing key.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Routing key", extend("x-editor" = "template"))]
     pub routing_key_pattern: String,
     /// Name of a set of message properties, as `PERSISTENT_TEXT_PLAIN`; none if it is empty.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("enum" = PROPERTY_SETS))]
     pub message_properties: String,
     /// The host of the broker.
     #[serde(deserialize_with = "lenient::string")]
     pub host: String,
     /// The port of the broker.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// The virtual host.
     #[serde(deserialize_with = "lenient::string")]
@@ -50,12 +55,15 @@ pub struct RabbitMqConfig {
     pub automatic_recovery_enabled: bool,
     /// How long a connection may take to come about, in milliseconds; 0 means a minute.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(extend("x-unit" = "ms"))]
     pub connection_timeout: u32,
     /// How long the handshake may take after that, in milliseconds; 0 means a minute.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(extend("x-unit" = "ms"))]
     pub handshake_timeout: u32,
     /// What the client tells about itself.
     #[serde(deserialize_with = "lenient::pairs")]
+    #[schemars(schema_with = "lenient::pairs_schema")]
     pub client_properties: Vec<(String, String)>,
 }
 
@@ -92,6 +100,17 @@ impl ConnectorConfig for RabbitMqConfig {
         Ok(())
     }
 }
+
+/// Names of sets of properties, and none.
+const PROPERTY_SETS: [&str; 7] = [
+    "",
+    "BASIC",
+    "TEXT_PLAIN",
+    "MINIMAL_BASIC",
+    "MINIMAL_PERSISTENT_BASIC",
+    "PERSISTENT_BASIC",
+    "PERSISTENT_TEXT_PLAIN",
+];
 
 /// The sets of properties that the Java client has names for.
 fn properties(name: &str) -> Result<BasicProperties, ConnectorConfigError> {

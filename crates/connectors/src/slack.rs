@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::secret::Secret;
 
 /// The configuration of `TbSlackNode`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SlackConfig {
     /// The token of the bot, unless the system's settings have it.
@@ -24,16 +25,18 @@ pub struct SlackConfig {
     pub use_system_settings: bool,
     /// Pattern of the message.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Message", extend("x-editor" = "template"))]
     pub message_template: String,
     /// The kind of the conversation: `PUBLIC_CHANNEL`, `PRIVATE_CHANNEL` or `DIRECT`.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("enum" = CONVERSATION_TYPES))]
     pub conversation_type: String,
     /// The conversation to write to.
     pub conversation: SlackConversation,
 }
 
 /// A channel or a person.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SlackConversation {
     /// The identifier.
@@ -43,6 +46,9 @@ pub struct SlackConversation {
     #[serde(deserialize_with = "lenient::string")]
     pub name: String,
 }
+
+/// The kinds of conversations.
+const CONVERSATION_TYPES: [&str; 3] = ["PUBLIC_CHANNEL", "PRIVATE_CHANNEL", "DIRECT"];
 
 impl Default for SlackConfig {
     fn default() -> Self {
@@ -59,7 +65,7 @@ impl Default for SlackConfig {
 impl ConnectorConfig for SlackConfig {
     fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("messageTemplate", &self.message_template)?;
-        if !["PUBLIC_CHANNEL", "PRIVATE_CHANNEL", "DIRECT"].contains(&self.conversation_type.as_str()) {
+        if !CONVERSATION_TYPES.contains(&self.conversation_type.as_str()) {
             return Err(ConnectorConfigError::new(
                 "conversationType",
                 "must be PUBLIC_CHANNEL, PRIVATE_CHANNEL or DIRECT",

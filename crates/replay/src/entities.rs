@@ -9,7 +9,7 @@ use fieldline_core::ports::{
     AlarmStore, AssignableEntity, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore,
     CustomerStore, DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityProfile, EntityStore,
     EntityStores, EntityViewStore, EventFilter, EventStore, ImportRow, ImportValueStore, LoginAttemptResult,
-    ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult,
+    ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, SavedBy, StoreResult,
     TenantEntityStore, TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 use fieldline_entities::access::noun;
@@ -74,6 +74,7 @@ pub(super) fn dry_stores(
                 rpcs: real.rpcs.clone(),
                 // Nothing that a chain does changes these.
                 dashboards: real.dashboards.clone(),
+                versions: real.versions.clone(),
                 set_aside: real.set_aside.clone(),
                 settings: real.settings.clone(),
                 audit: real.audit.clone(),
@@ -83,6 +84,7 @@ pub(super) fn dry_stores(
                 housekeeper: real.housekeeper.clone(),
                 ota_packages: real.ota_packages.clone(),
                 ota_updates: real.ota_updates.clone(),
+                resources: real.resources.clone(),
                 widget_types: real.widget_types.clone(),
                 widgets_bundles: real.widgets_bundles.clone(),
             }
@@ -179,7 +181,11 @@ dry!(RuleChainStore {
     fn nodes_of_type(tenant: TenantId, class: &str) -> Vec<RuleNode>;
     note "rule chains saved" fn set_root(_tenant: TenantId, _id: RuleChainId) -> bool { true }
     note "rule chains saved"
-        fn save_metadata(_tenant: TenantId, metadata: RuleChainMetaData) -> RuleChainMetaData { metadata }
+        fn save_metadata(
+            _tenant: TenantId,
+            metadata: RuleChainMetaData,
+            _by: &SavedBy
+        ) -> RuleChainMetaData { metadata }
 });
 
 dry!(QueueStore {

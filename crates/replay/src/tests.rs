@@ -5,7 +5,7 @@ pub(crate) mod world;
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-use fieldline_core::ports::{AlarmDraft, AlarmPropagation, AlarmQuery};
+use fieldline_core::ports::{AlarmDraft, AlarmPropagation, AlarmQuery, SavedBy};
 use fieldline_entities::ports::RuleReplay as _;
 use fieldline_entities::services::{ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::{AlarmSeverity, RuleChain, RuleChainMetaData};
@@ -68,7 +68,10 @@ impl Site {
         for node in &mut metadata.nodes {
             node.id = fieldline_model::RuleNodeId::new();
         }
-        stores.save_metadata(world.tenant, metadata).await.unwrap();
+        stores
+            .save_metadata(world.tenant, metadata, &SavedBy::default())
+            .await
+            .unwrap();
         Self {
             replayer: ChainReplayer::new(world.common.clone()),
             world,

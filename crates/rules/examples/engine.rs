@@ -15,7 +15,7 @@ use fieldline_core::ingest::{
     DirectProcessor, IngestService, IngestStores, Options, ProcessorFactory, QueueProducer,
 };
 use fieldline_core::ports::{
-    EntityStores, Journal as _, NoDeviceRpc, NoRestApiResponder, NoRuleEngine, NoRuleNodes,
+    EntityStores, Journal as _, NoDeviceRpc, NoRestApiResponder, NoRuleEngine, NoRuleNodes, SavedBy,
 };
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::activity::ActivityTracker;
@@ -193,7 +193,7 @@ impl EngineFixture {
         };
         self.stores
             .rule_chains
-            .save_metadata(self.tenant, metadata)
+            .save_metadata(self.tenant, metadata, &SavedBy::default())
             .await
             .unwrap();
     }

@@ -10,7 +10,7 @@ use fieldline_model::TenantId;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::entity::{
     CalculatedField, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ConfigurationDescriptor,
-    NodeDefinition, RuleChainMetaData, RuleNode,
+    ConfigurationSchema, NodeDefinition, RuleChainMetaData, RuleNode,
 };
 use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLang};
 use serde_json::Value;
@@ -112,6 +112,7 @@ fn describe(node: &NodeType) -> ComponentDescriptor {
                 custom_relations: node.custom_relations,
                 rule_chain_node: node.enters_chain,
                 default_configuration: (node.default_configuration)(),
+                configuration_schema: ConfigurationSchema::new(node.schema),
                 config_directive: form.map_or_else(String::new, |form| form.directive.to_owned()),
                 icon: form.map_or_else(String::new, |form| form.icon.to_owned()),
                 doc_url: form.map_or_else(String::new, EditorForm::doc_url),

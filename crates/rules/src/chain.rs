@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::bounds::CompileAllowance;
 use crate::node::{ConnectionLabel, Node, NodeInitContext};
+use crate::node_counters::NodeCounters;
 use crate::node_types::{self, NodeType};
 use crate::services::NodeServices;
 
@@ -46,6 +47,7 @@ pub struct CompiledNode {
     pub debug: DebugEventPolicy,
     edges: Vec<(Box<str>, usize)>,
     source: RuleNode,
+    pub(crate) counters: NodeCounters,
 }
 
 /// The debug events of a node that are stored.
@@ -165,6 +167,7 @@ impl CompiledChain {
                     debug: DebugEventPolicy::of(node.debug_settings.as_ref()),
                     edges: Vec::new(),
                     source: node.clone(),
+                    counters: NodeCounters::new([]),
                 }
             })
             .collect();
@@ -176,6 +179,13 @@ impl CompiledChain {
             {
                 from.edges.push((connection.label.as_str().into(), to));
             }
+        }
+        for node in &mut nodes {
+            let labels = node.edges.iter().map(|(label, _)| label.clone());
+            node.counters = match before.get(&node.id) {
+                Some(before) => NodeCounters::continuing(&before.counters, labels),
+                None => NodeCounters::new(labels),
+            };
         }
         Self {
             id: chain.id,
@@ -212,6 +222,7 @@ impl CompiledChain {
                     .map(|(_, to, label)| ((*label).into(), *to))
                     .collect(),
                 source: RuleNode::default(),
+                counters: NodeCounters::new([]),
             });
         Self {
             id,

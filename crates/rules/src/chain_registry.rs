@@ -9,7 +9,7 @@ use std::task::Poll;
 use async_trait::async_trait;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::in_flight::{InFlightTracker, LoadInHand, LoadNote};
-use fieldline_core::ports::StoreResult;
+use fieldline_core::ports::{RuleCounterSource, RuleNodeCounters, StoreResult};
 use fieldline_model::entity::{RuleChain, RuleChainType};
 use fieldline_model::page::PageLink;
 use fieldline_model::{EntityId, EntityKey, EntityType, RuleChainId, RuleNodeId, TenantId};
@@ -353,6 +353,14 @@ impl ChainRegistry {
     fn note_entity(&self, tenant: TenantId, entity: EntityId) {
         self.deletions
             .note(Deletion::Entity(EntityKey { tenant, entity }));
+    }
+}
+
+impl RuleCounterSource for ChainRegistry {
+    fn of_chain(&self, tenant: TenantId, chain: RuleChainId) -> Option<Vec<RuleNodeCounters>> {
+        let known = self.tenants.peek(tenant)?;
+        let nodes = known.chain(chain)?.nodes.iter();
+        Some(nodes.map(|node| node.counters.read(node.id)).collect())
     }
 }
 

@@ -38,6 +38,8 @@ pub struct NodeType {
     pub chain_types: &'static [RuleChainType],
     /// Its configuration where a person sets nothing.
     pub default_configuration: fn() -> Value,
+    /// JSON Schema of its configuration.
+    pub schema: fn() -> Value,
     /// Brings a configuration of an older version up to date.
     pub upgrade: fn(from_version: i32, configuration: Value) -> Value,
     /// Makes a node.
@@ -61,6 +63,7 @@ impl NodeType {
         clustering: ClusteringMode::Enabled,
         chain_types: &[RuleChainType::Core, RuleChainType::Edge],
         default_configuration: empty,
+        schema: || Value::Null,
         upgrade: same,
         make: |_| Err(NodeConfigError::new("type", "has no node")),
     };

@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use fieldline_core::overload::{
+    OverloadKind, OverloadMeasure, OverloadSample, OverloadScope, OverloadSource,
+};
 use fieldline_core::ports::{EntityRuleUsage, RuleUsageCounters, RuleUsageReport, RuleUsageSource};
 use fieldline_model::{EntityId, TenantId};
 use parking_lot::Mutex;
@@ -126,6 +129,35 @@ impl ScriptLedger {
             .absolute(self.refused.load(Ordering::Relaxed));
         metrics::counter!("fieldline_script_microseconds_total")
             .absolute(self.micros.load(Ordering::Relaxed));
+    }
+}
+
+impl OverloadSource for ScriptLedger {
+    fn collect(&self, into: &mut Vec<OverloadSample>) {
+        for (tenant, used) in &*self.tenants.lock() {
+            let troubles = [
+                (
+                    "evaluations",
+                    used.total.overruns,
+                    "Scripts or other evaluations of nodes took more time, steps or memory than they may, and were ended",
+                ),
+                (
+                    "waiting calls",
+                    used.total.refused,
+                    "Calls of scripts were refused, because too many of the tenant's waited already",
+                ),
+            ];
+            for (subject, total, reason) in troubles.into_iter().filter(|(_, total, _)| *total > 0) {
+                into.push(OverloadSample {
+                    kind: OverloadKind::Scripts,
+                    scope: OverloadScope::Tenant(*tenant),
+                    subject: subject.into(),
+                    measure: OverloadMeasure::Total(total),
+                    limit: None,
+                    reason: reason.into(),
+                });
+            }
+        }
     }
 }
 

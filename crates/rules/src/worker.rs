@@ -70,6 +70,7 @@ use self::worker_state::WorkerState;
 use crate::chain_registry::TenantChains;
 use crate::deletions::Deletion;
 use crate::engine::{EngineShared, QueueHandle, QueueRole};
+use crate::node_counters::CounterStripe;
 
 /// Timers that are handled together.
 const MAX_DUE: usize = 1000;
@@ -101,6 +102,10 @@ pub struct RuleWorker {
     field_calls: RunningFieldScripts,
     /// Who watches the nodes, in a replay.
     node_activity: Option<Arc<Mutex<NodeActivityLog>>>,
+    /// Where it counts what nodes do.
+    counters: CounterStripe,
+    /// Runs of nodes since one was timed.
+    untimed_runs: u32,
 }
 
 impl RuleWorker {
@@ -132,6 +137,8 @@ impl RuleWorker {
             is_midway: false,
             field_calls: RunningFieldScripts::default(),
             node_activity: None,
+            counters: CounterStripe::next(),
+            untimed_runs: 0,
         }
     }
 
@@ -224,6 +231,9 @@ impl RuleWorker {
     }
 
     fn note_failure(&self, place: &NodeRef, error: &str) {
+        if let Some(node) = place.node() {
+            node.counters.count_failure(self.counters, error);
+        }
         if let Some(watch) = &self.node_activity {
             watch.lock().count_failure(place, error);
         }

@@ -1,5 +1,6 @@
 //! The configuration of `TbAiNode`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -7,24 +8,29 @@ use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::lenient;
 
 /// The configuration of a node that asks a model.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AiConfig {
     /// The identifier of the model's entity.
     #[serde(deserialize_with = "entity_id")]
+    #[schemars(schema_with = "entity_id_schema")]
     pub model_id: String,
     /// Pattern of what the model is told about its task; nothing if it is blank.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("x-editor" = "template"))]
     pub system_prompt: String,
     /// Pattern of the question.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("x-editor" = "template"))]
     pub user_prompt: String,
     /// The identifiers of resources that go along with the question.
+    #[schemars(extend("x-editor" = "resourceIds"))]
     pub resource_ids: Vec<String>,
     /// What the answer has to look like.
     pub response_format: ResponseFormat,
     /// How long the answer may take, in seconds.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(title = "Timeout", extend("x-unit" = "s"), range(min = 1, max = 600))]
     pub timeout_seconds: u32,
     /// Whether the message is acknowledged before the model is asked.
     #[serde(deserialize_with = "lenient::boolean")]
@@ -32,7 +38,7 @@ pub struct AiConfig {
 }
 
 /// What an answer has to look like.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum ResponseFormat {
     /// Anything.
@@ -46,8 +52,22 @@ pub enum ResponseFormat {
     #[serde(rename = "JSON_SCHEMA")]
     JsonSchema {
         /// The JSON Schema.
+        #[schemars(schema_with = "json_schema_schema")]
         schema: Value,
     },
+}
+
+fn entity_id_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": ["object", "string", "null"],
+        "properties": { "entityType": { "type": "string" }, "id": { "type": "string" } },
+        "title": "AI model",
+        "x-editor": "modelId",
+    })
+}
+
+fn json_schema_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "title": "JSON Schema", "x-editor": "json" })
 }
 
 /// Takes `{"entityType": …, "id": …}`, or the identifier alone.

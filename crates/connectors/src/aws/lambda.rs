@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::client::{AwsClient, AwsRequest, AwsService, check, request_id};
@@ -13,7 +14,7 @@ use crate::percent;
 use crate::secret::Secret;
 
 /// The configuration of `TbAwsLambdaNode`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct LambdaConfig {
     /// The access key.
@@ -26,15 +27,19 @@ pub struct LambdaConfig {
     pub region: String,
     /// Pattern of the name of the function.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("x-editor" = "template"))]
     pub function_name: String,
     /// Pattern of the version or alias; `$LATEST` if it is blank.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("x-editor" = "template"))]
     pub qualifier: String,
     /// How long a connection may take to come about, in seconds; 0 leaves it to the platform.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(extend("x-unit" = "s"))]
     pub connection_timeout: u32,
     /// How long a request may take, in seconds; 0 leaves it to the platform.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(extend("x-unit" = "s"))]
     pub request_timeout: u32,
     /// Whether an exception of the function is a failure.
     #[serde(deserialize_with = "lenient::boolean")]

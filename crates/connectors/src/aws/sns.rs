@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::client::{AwsClient, AwsRequest, AwsService, check, request_id, tag};
@@ -13,11 +14,12 @@ use crate::percent;
 use crate::secret::Secret;
 
 /// The configuration of `TbSnsNode`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SnsConfig {
     /// Pattern of the name (ARN) of the topic.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Topic ARN", extend("x-editor" = "template"))]
     pub topic_arn_pattern: String,
     /// The access key.
     #[serde(deserialize_with = "lenient::string")]

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use reqwest::Url;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::client::{AwsClient, AwsRequest, AwsService, check, request_id};
@@ -14,19 +15,22 @@ use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
 use crate::secret::Secret;
 
 /// The configuration of `TbSqsNode`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SqsConfig {
     /// The kind of the queue.
     pub queue_type: SqsQueueType,
     /// Pattern of the URL of the queue.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Queue URL", extend("x-editor" = "template"))]
     pub queue_url_pattern: String,
     /// How long a standard queue holds a message back, in seconds, up to 900.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(title = "Delay", extend("x-unit" = "s"), range(max = 900))]
     pub delay_seconds: u16,
     /// Patterns of names and values of attributes.
     #[serde(deserialize_with = "lenient::pairs")]
+    #[schemars(schema_with = "lenient::pairs_schema")]
     pub message_attributes: Vec<(String, String)>,
     /// The access key.
     #[serde(deserialize_with = "lenient::string")]
@@ -39,7 +43,7 @@ pub struct SqsConfig {
 }
 
 /// The kind of a queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum SqsQueueType {
     /// Without order.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::StatusCode;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -20,7 +21,7 @@ use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
 use crate::secret::Secret;
 
 /// The configuration of `TbPubSubNode`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PubSubConfig {
     /// The project.
@@ -31,8 +32,10 @@ pub struct PubSubConfig {
     pub topic_name: String,
     /// Patterns of names and values of attributes.
     #[serde(deserialize_with = "lenient::pairs")]
+    #[schemars(schema_with = "lenient::pairs_schema")]
     pub message_attributes: Vec<(String, String)>,
     /// The key file of the service account.
+    #[schemars(extend("x-editor" = "pem"))]
     pub service_account_key: Secret,
     /// The name of that file, for people.
     #[serde(deserialize_with = "lenient::string")]

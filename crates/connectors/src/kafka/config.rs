@@ -1,5 +1,6 @@
 //! The configuration of `TbKafkaNode`.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::properties::ProducerProperties;
@@ -8,14 +9,16 @@ use crate::lenient;
 use crate::secret::Secret;
 
 /// The configuration of a Kafka node.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct KafkaConfig {
     /// Pattern of the topic.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Topic", extend("x-editor" = "template"))]
     pub topic_pattern: String,
     /// Pattern of the key; messages have none if it is empty.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Key", extend("x-editor" = "template"))]
     pub key_pattern: String,
     /// Hosts and ports of brokers, separated by commas.
     #[serde(deserialize_with = "lenient::string")]
@@ -25,18 +28,23 @@ pub struct KafkaConfig {
     pub retries: u32,
     /// The size of batches in bytes.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(extend("x-unit" = "bytes"))]
     pub batch_size: u32,
     /// How long a batch waits for more messages, in milliseconds.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(extend("x-unit" = "ms"))]
     pub linger: u32,
     /// The most bytes that wait to be sent.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(extend("x-unit" = "bytes"))]
     pub buffer_memory: u32,
     /// Who has to have a message: `all` or `-1`, `1`, `0`. It is always waited for all, which is no less safe.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("enum" = ["all", "-1", "0", "1"]))]
     pub acks: String,
     /// Properties of the Kafka producer, by their names.
     #[serde(deserialize_with = "properties")]
+    #[schemars(schema_with = "lenient::pairs_schema")]
     pub other_properties: Vec<(String, Secret)>,
     /// Whether the metadata goes along as headers.
     #[serde(deserialize_with = "lenient::boolean")]

@@ -1,5 +1,6 @@
 //! The configuration of `TbSendEmailNode`, and that of the system's mail server.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::lenient;
 use crate::secret::Secret;
 
 /// The configuration of a node that sends mail.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SendEmailConfig {
     /// Whether the mail server is in the system's settings.
@@ -58,11 +59,12 @@ impl ConnectorConfig for SendEmailConfig {
 }
 
 /// A mail server. The system's settings under the key `mail` have the same fields.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SmtpConfig {
     /// The sender of mails that name none; only in the system's settings.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(skip)]
     pub mail_from: String,
     /// The host.
     #[serde(deserialize_with = "lenient::string")]
@@ -77,15 +79,18 @@ pub struct SmtpConfig {
     pub password: Secret,
     /// Whether connections are encrypted from the beginning.
     #[serde(deserialize_with = "protocol")]
+    #[schemars(schema_with = "protocol_schema")]
     pub smtp_protocol: SmtpProtocol,
     /// How long a mail may take, in milliseconds; 0 means the 10 seconds of the default.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(extend("x-unit" = "ms"))]
     pub timeout: u32,
     /// Whether connections of `smtp` are encrypted if the server offers it.
     #[serde(deserialize_with = "lenient::boolean")]
     pub enable_tls: bool,
     /// The lowest version of TLS, as `TLSv1.2`; nothing older is spoken.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("enum" = TLS_VERSIONS))]
     pub tls_version: String,
     /// Whether to go through an HTTP proxy.
     #[serde(deserialize_with = "lenient::boolean")]
@@ -103,6 +108,7 @@ pub struct SmtpConfig {
     pub proxy_password: Secret,
     /// Whether the password is an access token (XOAUTH2); only in the system's settings.
     #[serde(deserialize_with = "lenient::boolean")]
+    #[schemars(skip)]
     pub enable_oauth2: bool,
 }
 
@@ -114,6 +120,12 @@ pub enum SmtpProtocol {
     Smtp,
     /// Encrypted.
     Smtps,
+}
+
+const TLS_VERSIONS: [&str; 4] = ["TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+
+fn protocol_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "string", "enum": ["smtp", "smtps"] })
 }
 
 fn protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SmtpProtocol, D::Error> {
@@ -164,10 +176,8 @@ impl ConnectorConfig for SmtpConfig {
         require("smtpHost", &self.smtp_host)?;
         require_port("smtpPort", self.smtp_port)?;
         if self.enable_tls
-            && !matches!(
-                self.tls_version.as_str(),
-                "" | "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3"
-            )
+            && !self.tls_version.is_empty()
+            && !TLS_VERSIONS.contains(&self.tls_version.as_str())
         {
             return Err(ConnectorConfigError::new(
                 "tlsVersion",

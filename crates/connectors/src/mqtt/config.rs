@@ -1,6 +1,7 @@
 //! The configuration of `TbMqttNode`.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::endpoint::{BrokerPassword, MqttEndpoint};
 use crate::config::{ConnectorConfig, ConnectorConfigError, require, require_port};
@@ -9,20 +10,23 @@ use crate::egress::Egress;
 use crate::lenient;
 
 /// The configuration of an MQTT node.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MqttConfig {
     /// Pattern of the topic.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Topic", extend("x-editor" = "template"))]
     pub topic_pattern: String,
     /// The host of the broker.
     #[serde(deserialize_with = "lenient::string")]
     pub host: String,
     /// The port of the broker.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// How long a connection may take to come about, in seconds.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(title = "Connect timeout", extend("x-unit" = "s"), range(min = 1))]
     pub connect_timeout_sec: u32,
     /// The client identifier; one is made up if it is empty.
     #[serde(deserialize_with = "lenient::string")]
@@ -38,6 +42,7 @@ pub struct MqttConfig {
     pub clean_session: bool,
     /// Whether to connect over TLS.
     #[serde(deserialize_with = "lenient::boolean")]
+    #[schemars(title = "TLS")]
     pub ssl: bool,
     /// Whether a body that is a JSON text is sent without its quotes.
     #[serde(deserialize_with = "lenient::boolean")]
@@ -46,11 +51,12 @@ pub struct MqttConfig {
     #[serde(default)]
     pub protocol_version: MqttVersion,
     /// How to prove who publishes.
+    #[schemars(transform = ClientCredentials::for_servers)]
     pub credentials: ClientCredentials,
 }
 
 /// A version of MQTT.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MqttVersion {
     /// MQTT 3.1.
     #[default]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Method;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::{ConnectorConfig, ConnectorConfigError, require};
@@ -11,23 +12,27 @@ use crate::lenient;
 use crate::secret::Secret;
 
 /// The configuration of a REST call node.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RestConfig {
     /// Pattern of the URL.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "URL", extend("x-editor" = "template"))]
     pub rest_endpoint_url_pattern: String,
     /// The method, in capitals.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("enum" = METHODS))]
     pub request_method: String,
     /// Patterns of the query's parameters. `None`, as older nodes have it, encodes the URL in another way.
     #[serde(default)]
     pub query_params: Option<Vec<QueryParameter>>,
     /// Patterns of names and values of headers.
     #[serde(deserialize_with = "lenient::pairs")]
+    #[schemars(schema_with = "lenient::pairs_schema")]
     pub headers: Vec<(String, String)>,
     /// How long the server may be silent, in milliseconds; 0 leaves it to the platform.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(title = "Read timeout", extend("x-unit" = "ms"))]
     pub read_timeout_ms: u32,
     /// How many requests may run at a time; 0 leaves it to the platform.
     #[serde(deserialize_with = "lenient::integer")]
@@ -53,26 +58,31 @@ pub struct RestConfig {
     /// The password at the proxy.
     pub proxy_password: Secret,
     /// How to prove who calls.
+    #[schemars(transform = ClientCredentials::for_servers)]
     pub credentials: ClientCredentials,
     /// Whether requests go without a body.
     #[serde(deserialize_with = "lenient::boolean")]
     pub ignore_request_body: bool,
     /// Pattern of the body; the message itself if there is none.
     #[serde(deserialize_with = "lenient::optional_string")]
+    #[schemars(title = "Request body", extend("x-editor" = "template"))]
     pub request_body_template: Option<String>,
     /// The most to read of an answer, in KiB; 0 means 256.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(title = "Largest answer", extend("x-unit" = "KiB"))]
     pub max_in_memory_buffer_size_in_kb: u32,
 }
 
 /// A parameter of the query: two patterns.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct QueryParameter {
     /// The name.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("x-editor" = "template"))]
     pub key: String,
     /// The value.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(extend("x-editor" = "template"))]
     pub value: String,
 }
 

@@ -1,20 +1,23 @@
 //! The configuration of `TbSendSmsNode` and of the providers it may use.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{ConnectorConfig, ConnectorConfigError, require, require_port};
 use crate::lenient;
 use crate::secret::Secret;
 
 /// The configuration of a node that sends text messages.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SendSmsConfig {
     /// Pattern of the phone numbers, separated by commas.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Phone numbers", extend("x-editor" = "template"))]
     pub numbers_to_template: String,
     /// Pattern of the message.
     #[serde(deserialize_with = "lenient::string")]
+    #[schemars(title = "Message", extend("x-editor" = "template"))]
     pub sms_message_template: String,
     /// Whether the provider is in the system's settings.
     #[serde(deserialize_with = "lenient::boolean")]
@@ -53,7 +56,7 @@ impl ConnectorConfig for SendSmsConfig {
 }
 
 /// Who takes text messages.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum SmsProviderConfig {
     /// Amazon's Simple Notification Service.
@@ -94,7 +97,7 @@ impl ConnectorConfig for SmsProviderConfig {
 }
 
 /// Access to Amazon's Simple Notification Service.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AwsSnsSmsConfig {
     /// The access key.
@@ -108,7 +111,7 @@ pub struct AwsSnsSmsConfig {
 }
 
 /// Access to Twilio.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct TwilioConfig {
     /// The account.
@@ -122,7 +125,7 @@ pub struct TwilioConfig {
 }
 
 /// Access to a message centre.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SmppConfig {
     /// The version of the protocol.
@@ -166,11 +169,12 @@ pub struct SmppConfig {
     pub address_range: String,
     /// The number of the alphabet of messages.
     #[serde(deserialize_with = "lenient::integer")]
+    #[schemars(range(max = 14))]
     pub coding_scheme: u8,
 }
 
 /// A version of SMPP.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SmppVersion {
     /// SMPP 3.3.
     #[serde(rename = "3.3")]
@@ -182,7 +186,7 @@ pub enum SmppVersion {
 }
 
 /// What a connection is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SmppBindType {
     /// Sending.
     #[default]

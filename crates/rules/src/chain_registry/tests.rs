@@ -1,7 +1,7 @@
 //! Chains and fields that the process has died of.
 
 use fieldline_core::in_flight::{CrashSuspects, InFlightWork};
-use fieldline_core::ports::{InFlightNotes, PreviousRunNotes};
+use fieldline_core::ports::{InFlightNotes, PreviousRunNotes, SavedBy};
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType, RuleChainMetaData, RuleNode};
 use fieldline_model::new_uuid;
 use serde_json::json;
@@ -81,7 +81,10 @@ async fn saved_anew(world: &World, chain: RuleChainId) -> i64 {
         ..RuleChainMetaData::default()
     };
     let stores = &world.services.stores.rule_chains;
-    let saved = stores.save_metadata(world.tenant, metadata).await.unwrap();
+    let saved = stores
+        .save_metadata(world.tenant, metadata, &SavedBy::default())
+        .await
+        .unwrap();
     saved.version.unwrap()
 }
 

@@ -27,6 +27,12 @@ const FOREIGN_TYPES: &[&str] = &[
     "API_KEY",
 ];
 
+/// Names of all types that a configuration may name.
+pub(crate) fn type_names() -> impl Iterator<Item = &'static str> {
+    let here = EntityType::ALL.iter().map(|known| known.name());
+    here.chain(FOREIGN_TYPES.iter().copied())
+}
+
 /// Whether a configuration may name this type of entity.
 pub(crate) fn is_type(name: &str) -> bool {
     name.parse::<EntityType>().is_ok() || FOREIGN_TYPES.contains(&name)

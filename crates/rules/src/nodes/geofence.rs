@@ -2,6 +2,7 @@
 
 use fieldline_calculated_fields::perimeter::{GeoPoint, Perimeter};
 use fieldline_model::kv::{KvValueRef, unpack};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::message::{MessageBody, RuleMessage};
 use crate::node::{NodeConfigError, NodeError};
 
 /// Kind of a perimeter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum PerimeterType {
     Polygon,
@@ -18,7 +19,7 @@ enum PerimeterType {
 }
 
 /// Unit of a distance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 enum RangeUnit {
     Meter,
@@ -47,18 +48,23 @@ impl RangeUnit {
 }
 
 /// The part of a configuration that says which perimeter counts.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GeofenceConfig {
+    #[schemars(title = "Latitude key")]
     latitude_key_name: String,
+    #[schemars(title = "Longitude key")]
     longitude_key_name: String,
     #[serde(default)]
     perimeter_type: Option<PerimeterType>,
     #[serde(default)]
+    #[schemars(title = "Perimeter from the metadata")]
     fetch_perimeter_info_from_message_metadata: bool,
     #[serde(default)]
+    #[schemars(title = "Perimeter key")]
     perimeter_key_name: Option<String>,
     #[serde(default)]
+    #[schemars(title = "Polygon", description = "[[latitude, longitude], …]", extend("x-editor" = "json"))]
     polygons_definition: Option<String>,
     #[serde(default)]
     center_latitude: Option<f64>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_model::kv;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ use crate::message::RuleMessage;
 use crate::node::{NodeConfigError, NodeError};
 
 /// A part of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum MessagePart {
     /// The body, which must be a JSON object.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
 use fieldline_model::EntityType;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{ChainCommand, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -27,12 +29,13 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ],
     custom_relations: true,
     default_configuration: || json!({"persistAlarmRulesState": false, "fetchAlarmRulesStateOnStart": false}),
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ACTION
 }];
 
 /// What is kept of alarm rules is always durable here, so neither setting changes anything.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
 struct Config {

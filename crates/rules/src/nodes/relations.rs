@@ -6,13 +6,14 @@ use fieldline_model::entity::{
     RelationFilter, RelationTypeGroup, RelationsQuery, RelationsSearchParameters, SearchDirection,
 };
 use fieldline_model::{DeviceId, EntityId, EntityType, TenantId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::node::NodeError;
 use crate::services::NodeServices;
 
 /// A search along relations from the originator, as nodes are configured with it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RelationsConfig {
     direction: SearchDirection,
@@ -72,14 +73,16 @@ impl RelationsConfig {
 }
 
 /// A search for related devices, as nodes are configured with it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DeviceRelationsConfig {
     direction: SearchDirection,
     #[serde(default = "one")]
     max_level: i32,
     #[serde(default)]
+    #[schemars(extend("x-editor" = "relationType"))]
     relation_type: Option<String>,
+    #[schemars(title = "Device profiles", extend("x-editor" = "deviceProfile"))]
     device_types: Vec<String>,
     #[serde(default)]
     fetch_last_level_only: bool,

@@ -6,48 +6,144 @@ use fieldline_model::message::{MetadataMap, MsgType};
 use fieldline_script::{
     ObjectBuilder, Script, ScriptArg, ScriptError, ScriptHost, ScriptLang, TransformedMessage,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::config_schema;
 use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::{NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 
 /// Parameters of the scripts of most nodes.
 pub(crate) const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
 
-/// The script of a configuration: the one in the field of its `scriptLang`. TBEL counts where a language is not named and
-/// there is a TBEL script.
+/// The part of a configuration that holds a script in two languages, one of which counts.
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ScriptConfig {
+    #[serde(deserialize_with = "language")]
+    #[schemars(schema_with = "language_schema", title = "Language")]
+    script_lang: Option<ScriptLang>,
+    #[serde(deserialize_with = "script_text")]
+    #[schemars(title = "JavaScript", extend("x-editor" = "script", "x-language" = "JS"))]
+    js_script: String,
+    #[serde(deserialize_with = "script_text")]
+    #[schemars(title = "TBEL", extend("x-editor" = "script", "x-language" = "TBEL"))]
+    tbel_script: String,
+}
+
+/// The same where the script makes details of alarms.
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct DetailsScriptConfig {
+    #[serde(deserialize_with = "language")]
+    #[schemars(schema_with = "language_schema", title = "Language")]
+    script_lang: Option<ScriptLang>,
+    #[serde(deserialize_with = "script_text")]
+    #[schemars(title = "Details in JavaScript", extend("x-editor" = "script", "x-language" = "JS"))]
+    alarm_details_build_js: String,
+    #[serde(deserialize_with = "script_text")]
+    #[schemars(title = "Details in TBEL", extend("x-editor" = "script", "x-language" = "TBEL"))]
+    alarm_details_build_tbel: String,
+}
+
+/// The script of a configuration that counts.
+pub(crate) struct ScriptSource {
+    lang: ScriptLang,
+    field: &'static str,
+    body: String,
+}
+
+impl From<ScriptConfig> for ScriptSource {
+    fn from(config: ScriptConfig) -> Self {
+        let js = ("jsScript", config.js_script);
+        Self::choose(config.script_lang, js, ("tbelScript", config.tbel_script))
+    }
+}
+
+impl From<DetailsScriptConfig> for ScriptSource {
+    fn from(config: DetailsScriptConfig) -> Self {
+        let js = ("alarmDetailsBuildJs", config.alarm_details_build_js);
+        let tbel = ("alarmDetailsBuildTbel", config.alarm_details_build_tbel);
+        Self::choose(config.script_lang, js, tbel)
+    }
+}
+
+impl ScriptSource {
+    /// The script that counts of a configuration: the one in the field of its `scriptLang`. TBEL counts where a language is
+    /// not named and there is a TBEL script only.
+    ///
+    /// # Errors
+    /// The language is unknown, or a script is no text.
+    pub(crate) fn read<C: DeserializeOwned + Into<Self>>(
+        config: &NodeInitContext<'_>,
+    ) -> Result<Self, NodeConfigError> {
+        Ok(config.parse::<C>()?.into())
+    }
+
+    fn choose(named: Option<ScriptLang>, js: (&'static str, String), tbel: (&'static str, String)) -> Self {
+        let only_tbel = js.1.trim().is_empty() && !tbel.1.trim().is_empty();
+        let lang = match named {
+            Some(lang) => lang,
+            None if only_tbel => ScriptLang::Tbel,
+            None => ScriptLang::JavaScript,
+        };
+        let (field, body) = match lang {
+            ScriptLang::Tbel => tbel,
+            ScriptLang::JavaScript => js,
+        };
+        Self { lang, field, body }
+    }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> &str {
+        &self.body
+    }
+
+    /// Compiles it.
+    ///
+    /// # Errors
+    /// It is empty or does not compile.
+    pub(crate) fn compile(&self, params: &[&str]) -> Result<Script, NodeConfigError> {
+        if self.body.trim().is_empty() {
+            return Err(NodeConfigError::new(self.field, "the script must not be empty"));
+        }
+        Script::new(self.lang, params, &self.body)
+            .map_err(|error| NodeConfigError::new(self.field, error.to_string()))
+    }
+}
+
+/// The script of a configuration, compiled; see [`ScriptSource::read`] and [`ScriptSource::compile`].
 ///
 /// # Errors
 /// The language is unknown, a script is no text, or that of the language is empty or does not compile.
-pub(crate) fn compile(
+pub(crate) fn compile<C: DeserializeOwned + Into<ScriptSource>>(
     config: &NodeInitContext<'_>,
-    js_field: &str,
-    tbel_field: &str,
     params: &[&str],
 ) -> Result<Script, NodeConfigError> {
-    let text = |field: &str| match config.value.get(field) {
-        None | Some(Value::Null) => Ok(""),
-        Some(Value::String(text)) => Ok(text.as_str()),
-        Some(_) => Err(NodeConfigError::new(field, "must be a text")),
-    };
-    let (js, tbel) = (text(js_field)?, text(tbel_field)?);
-    let lang = match config.value.get("scriptLang").filter(|lang| !lang.is_null()) {
-        Some(lang) => match lang.as_str() {
-            Some("TBEL") => ScriptLang::Tbel,
-            Some("JS") => ScriptLang::JavaScript,
-            _ => return Err(NodeConfigError::new("scriptLang", "must be TBEL or JS")),
-        },
-        None if js.trim().is_empty() && !tbel.trim().is_empty() => ScriptLang::Tbel,
-        None => ScriptLang::JavaScript,
-    };
-    let (field, body) = match lang {
-        ScriptLang::Tbel => (tbel_field, tbel),
-        ScriptLang::JavaScript => (js_field, js),
-    };
-    if body.trim().is_empty() {
-        return Err(NodeConfigError::new(field, "the script must not be empty"));
+    ScriptSource::read::<C>(config)?.compile(params)
+}
+
+fn language<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ScriptLang>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::String(name) if name == "TBEL" => Ok(Some(ScriptLang::Tbel)),
+        Value::String(name) if name == "JS" => Ok(Some(ScriptLang::JavaScript)),
+        _ => Err(D::Error::custom("must be TBEL or JS")),
     }
-    Script::new(lang, params, body).map_err(|error| NodeConfigError::new(field, error.to_string()))
+}
+
+fn language_schema(_: &mut SchemaGenerator) -> Schema {
+    config_schema::choice(["TBEL", "JS"])
+}
+
+fn script_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text),
+        _ => Err(D::Error::custom("must be a text")),
+    }
 }
 
 impl From<ScriptError> for NodeError {

@@ -187,6 +187,20 @@ impl From<&str> for TextTemplate {
     }
 }
 
+impl schemars::JsonSchema for TextTemplate {
+    fn schema_name() -> Cow<'static, str> {
+        "TextTemplate".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["string", "null"], "x-editor": "template" })
+    }
+}
+
 impl<'de> serde::Deserialize<'de> for TextTemplate {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::<String>::deserialize(deserializer).map(|text| Self::new(&text.unwrap_or_default()))

@@ -1,9 +1,10 @@
 //! Units of time that nodes are configured with.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A unit of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum TimeUnit {
     /// Rounded down to milliseconds.

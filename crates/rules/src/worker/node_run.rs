@@ -1,6 +1,7 @@
 //! Running a node: for a message that enters it, or because what it keeps has come due.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Instant;
 
 use fieldline_core::usage::UsageKey;
 use fieldline_model::entity::{EVENT_IN, EVENT_OUT};
@@ -11,6 +12,7 @@ use super::fields::DeliverFieldEvents;
 use super::walk::{NodeRef, WalkContext, WalkTask};
 use crate::message::RuleMessage;
 use crate::node::{NodeContext, NodeResult};
+use crate::node_counters::TIMED_RUNS;
 
 /// A message enters a node.
 pub(super) struct RunNode {
@@ -29,6 +31,7 @@ impl RunNode {
         if let Some(watch) = &worker.node_activity {
             watch.lock().count_input(&place);
         }
+        node.counters.count_input(worker.counters);
         msg.hops += 1;
         msg.budget.renew();
         if msg.hops > worker.chains.max_hops(msg.tenant) {
@@ -67,8 +70,15 @@ impl RunNode {
                 return;
             }
         };
+        worker.untimed_runs += 1;
+        let timed_since = (worker.untimed_runs >= TIMED_RUNS).then(Instant::now);
         let mut ctx = cx.node_context(tenant, place.chain.id, node.id);
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| runs.handle(&mut ctx, msg)));
+        if let Some(since) = timed_since {
+            let worker = &mut *cx.worker;
+            worker.untimed_runs = 0;
+            node.counters.add_timed_run(worker.counters, since.elapsed());
+        }
         cx.finish_node(result.ok(), place, tenant);
     }
 }

@@ -24,6 +24,7 @@ impl WalkContext<'_> {
             self.end();
             return;
         };
+        node.counters.count_output(self.worker.counters, label, error);
         if let Some(watch) = &self.worker.node_activity {
             watch.lock().count_output(&place, label, error);
         }

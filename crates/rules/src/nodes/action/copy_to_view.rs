@@ -13,6 +13,7 @@ use fieldline_model::{EntityId, EntityKey};
 use serde_json::Value;
 
 use super::body;
+use crate::config_schema::{self, NoConfiguration};
 use crate::message::{MessageMetadata, RuleMessage};
 use crate::node::{
     AttributeValues, ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext,
@@ -26,6 +27,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     class: "action.TbCopyAttributesToEntityViewNode",
     name: "copy to view",
     description: "Copies attributes of a device or asset to its entity views, which become originators of messages.",
+    schema: config_schema::of::<NoConfiguration>,
     make,
     ..NodeType::ACTION
 }];

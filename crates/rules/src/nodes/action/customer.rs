@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{Asset, EntityView};
 use fieldline_model::{AssetId, CustomerId, DeviceId, EntityType, EntityViewId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::target::EntityTarget;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -22,6 +24,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         default_configuration: || json!({ "customerNamePattern": "", "createCustomerIfNotExists": false }),
         upgrade,
+        schema: config_schema::of::<Config>,
         make: make_assign,
         ..NodeType::ACTION
     },
@@ -32,6 +35,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         default_configuration: || json!({ "customerNamePattern": "" }),
         upgrade,
+        schema: config_schema::of::<UnassignConfig>,
         make: make_unassign,
         ..NodeType::ACTION
     },
@@ -54,12 +58,14 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Config {
     #[serde(default = "nothing")]
+    #[schemars(title = "Customer")]
     customer_name_pattern: TextTemplate,
     #[serde(default)]
+    #[schemars(title = "Create the customer if it does not exist")]
     create_customer_if_not_exists: bool,
 }
 
@@ -148,8 +154,17 @@ impl Node for AssignToCustomerNode {
 
 struct UnassignFromCustomerNode;
 
+/// The name is of no use any more; what is not of its kind is refused all the same.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct UnassignConfig {
+    #[serde(rename = "customerNamePattern", default = "nothing")]
+    #[schemars(title = "Customer")]
+    _customer: TextTemplate,
+}
+
 fn make_unassign(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let Config { .. } = config.parse()?;
+    config.parse::<UnassignConfig>()?;
     Ok(Arc::new(UnassignFromCustomerNode))
 }
 

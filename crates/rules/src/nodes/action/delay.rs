@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::derived;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -25,16 +27,21 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "useMetadataPeriodInSecondsPatterns": false,
         })
     },
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ACTION
 }];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
+    #[schemars(title = "Period", range(min = 0), extend("x-unit" = "s"))]
     period_in_seconds: i32,
+    #[schemars(title = "Most waiting messages")]
     max_pending_msgs: i64,
+    #[schemars(title = "Period pattern")]
     period_in_seconds_pattern: Option<TextTemplate>,
+    #[schemars(title = "Period by pattern")]
     use_metadata_period_in_seconds_patterns: bool,
 }
 

@@ -6,9 +6,11 @@ use fieldline_devices::activity::ActivityEvent;
 use fieldline_model::{EntityKey, EntityType};
 use parking_lot::Mutex;
 use quick_cache::unsync::Cache;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -19,6 +21,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Triggers device connectivity events.",
     relations: &["Success", "Failure", "Rate limited"],
     default_configuration: || json!({ "event": "ACTIVITY_EVENT" }),
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ACTION
 }];
@@ -30,10 +33,23 @@ const EVENT: u64 = 1_000_000;
 /// Devices whose events are counted; the one that was heard longest ago is forgotten.
 const MAX_DEVICES: usize = 100_000;
 
-#[derive(Deserialize, Default)]
+/// The events by their names.
+const EVENTS: [(&str, ActivityEvent); 4] = [
+    ("ACTIVITY_EVENT", ActivityEvent::Activity),
+    ("CONNECT_EVENT", ActivityEvent::Connect),
+    ("DISCONNECT_EVENT", ActivityEvent::Disconnect),
+    ("INACTIVITY_EVENT", ActivityEvent::Inactivity),
+];
+
+#[derive(Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
+    #[schemars(schema_with = "events")]
     event: Option<String>,
+}
+
+fn events(_: &mut SchemaGenerator) -> Schema {
+    config_schema::choice(EVENTS.map(|(name, _)| name))
 }
 
 struct DeviceStateNode {
@@ -51,19 +67,12 @@ struct RateLimitBucket {
 
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
-    let event = match config.event.as_deref() {
-        Some("CONNECT_EVENT") => ActivityEvent::Connect,
-        Some("ACTIVITY_EVENT") => ActivityEvent::Activity,
-        Some("DISCONNECT_EVENT") => ActivityEvent::Disconnect,
-        Some("INACTIVITY_EVENT") => ActivityEvent::Inactivity,
-        Some(other) => {
-            return Err(NodeConfigError::new(
-                "event",
-                format!("Unsupported event: {other}"),
-            ));
-        }
-        None => return Err(NodeConfigError::new("event", "Event cannot be null!")),
-    };
+    let name = config
+        .event
+        .ok_or_else(|| NodeConfigError::new("event", "Event cannot be null!"))?;
+    let known = EVENTS.into_iter().find(|(known, _)| *known == name);
+    let (_, event) =
+        known.ok_or_else(|| NodeConfigError::new("event", format!("Unsupported event: {name}")))?;
     Ok(Arc::new(DeviceStateNode {
         event,
         buckets: Mutex::new(Cache::new(MAX_DEVICES)),

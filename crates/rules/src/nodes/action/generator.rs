@@ -6,17 +6,20 @@ use std::time::Duration;
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{EntityId, EntityKey, EntityType, RuleNodeId};
 use fieldline_script::{Script, ScriptArg, ScriptHost};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{
     ConnectionLabel, Node, NodeBackgroundTask, NodeConfigError, NodeContext, NodeEmitter, NodeError,
     NodeInitContext, NodeResult,
 };
 use crate::node_types::NodeType;
+use crate::nodes::script::ScriptConfig;
 use crate::nodes::{entities, script};
 use crate::script_pool::ScriptCaller;
 
@@ -33,6 +36,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "scriptLang": "TBEL", "jsScript": SCRIPT, "tbelScript": SCRIPT,
         })
     },
+    schema: config_schema::of_both::<Config, ScriptConfig>,
     upgrade,
     make,
     ..NodeType::ACTION
@@ -58,13 +62,27 @@ const TYPES: [EntityType; 9] = [
     EntityType::RuleNode,
 ];
 
-#[derive(Deserialize, Default)]
+/// Those of them that are refused.
+const UNSUPPORTED: [EntityType; 2] = [EntityType::Dashboard, EntityType::Edge];
+
+#[derive(Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
+    #[schemars(title = "Messages", description = "0 stands for no end.", range(min = 0))]
     msg_count: i64,
+    #[schemars(title = "Period", range(min = 1), extend("x-unit" = "s"))]
     period_in_seconds: i64,
+    #[schemars(extend("x-editor" = "entityId"))]
     originator_id: Option<String>,
+    #[schemars(schema_with = "originator_types")]
     originator_type: Option<String>,
+}
+
+fn originator_types(_: &mut SchemaGenerator) -> Schema {
+    let supported = TYPES.into_iter().filter(|known| !UNSUPPORTED.contains(known));
+    let mut schema = config_schema::choice(supported.map(EntityType::name));
+    schema.insert("x-editor".to_owned(), "entityType".into());
+    schema
 }
 
 struct MsgGeneratorNode {
@@ -77,7 +95,7 @@ struct MsgGeneratorNode {
 }
 
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let script = script::compile(config, "jsScript", "tbelScript", PARAMS)?;
+    let script = script::compile::<ScriptConfig>(config, PARAMS)?;
     let fields: Config = config.parse()?;
     let Ok(period) = u64::try_from(fields.period_in_seconds) else {
         return Err(NodeConfigError::new("periodInSeconds", "must not be negative"));
@@ -113,7 +131,7 @@ fn originator(config: &NodeInitContext<'_>, fields: &Config) -> Result<EntityId,
     match entity_type {
         EntityType::RuleNode => return Ok(RuleNodeId(config.id).into()),
         EntityType::Tenant => return Ok(config.tenant.into()),
-        EntityType::Dashboard | EntityType::Edge => return Err(unsupported()),
+        unknown if UNSUPPORTED.contains(&unknown) => return Err(unsupported()),
         _ => {}
     }
     let id = fields

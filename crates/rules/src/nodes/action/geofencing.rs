@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
+use crate::nodes::geofence::GeofenceConfig;
 use crate::nodes::geofence::{self, GeofenceMatcher};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -17,6 +20,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     version: 1,
     relations: &["Success", "Entered", "Left", "Inside", "Outside", "Failure"],
     default_configuration,
+    schema: config_schema::of_both::<GeofenceConfig, Config>,
     upgrade,
     make,
     ..NodeType::ACTION
@@ -47,17 +51,19 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
+    #[schemars(range(min = 0))]
     min_inside_duration: i64,
+    #[schemars(range(min = 0))]
     min_outside_duration: i64,
     min_inside_duration_time_unit: Option<PresenceTimeUnit>,
     min_outside_duration_time_unit: Option<PresenceTimeUnit>,
     report_presence_status_on_each_message: bool,
 }
 
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
 #[serde(rename_all = "UPPERCASE")]
 enum PresenceTimeUnit {
     Milliseconds,

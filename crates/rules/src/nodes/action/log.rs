@@ -6,10 +6,12 @@ use fieldline_script::{Script, ScriptHost, ScriptOutput};
 use serde_json::json;
 use tracing::{Level, enabled, info};
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
 use crate::nodes::script;
+use crate::nodes::script::{ScriptConfig, ScriptSource};
 use crate::nodes::text_template::meta_json;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -17,6 +19,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     name: "log",
     description: "Logs incoming messages using a script that makes a text of them.",
     default_configuration: || json!({ "scriptLang": "TBEL", "jsScript": STANDARD, "tbelScript": STANDARD }),
+    schema: config_schema::of::<ScriptConfig>,
     make,
     ..NodeType::ACTION
 }];
@@ -30,10 +33,9 @@ struct LogNode {
 }
 
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let text = |field| config.value.get(field).and_then(serde_json::Value::as_str);
-    let is_tbel = text("scriptLang") == Some("TBEL");
-    let is_standard = text(if is_tbel { "tbelScript" } else { "jsScript" }) == Some(STANDARD);
-    let script = script::compile(config, "jsScript", "tbelScript", script::PARAMS)?;
+    let source = ScriptSource::read::<ScriptConfig>(config)?;
+    let is_standard = source.text() == STANDARD;
+    let script = source.compile(script::PARAMS)?;
     Ok(Arc::new(LogNode {
         script: (!is_standard).then_some(script),
     }))

@@ -12,12 +12,14 @@ use std::sync::Arc;
 use fieldline_core::ports::{AttributeSaveStrategy, TelemetrySaveStrategy};
 use fieldline_model::kv::{self, KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::arguments::{MathArgument, MathArgumentConfig, MathArgumentType, StoredArgument, scope};
 use self::operation::MathOperation;
 use self::originator_lock::OriginatorLockGuard;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{
     AttributeValues, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
@@ -46,34 +48,40 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             },
         })
     },
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ACTION
 }];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Config {
+    #[schemars(schema_with = "operation::names")]
     operation: String,
     #[serde(default)]
     arguments: Option<Vec<MathArgumentConfig>>,
     #[serde(default)]
+    #[schemars(title = "Expression", length(max = operation::MAX_EXPRESSION))]
     custom_function: Option<String>,
     result: MathResultConfig,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct MathResultConfig {
     #[serde(rename = "type")]
+    #[schemars(schema_with = "arguments::result_types")]
     kind: MathArgumentType,
     key: TextTemplate,
     #[serde(default)]
+    #[schemars(title = "Digits behind the point", range(min = 0, max = 1000))]
     result_value_precision: i32,
     #[serde(default)]
     add_to_body: bool,
     #[serde(default)]
     add_to_metadata: bool,
     #[serde(default)]
+    #[schemars(schema_with = "config_schema::attribute_scope")]
     attribute_scope: Option<String>,
 }
 

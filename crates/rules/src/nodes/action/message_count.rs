@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{
     ConnectionLabel, Node, NodeBackgroundTask, NodeConfigError, NodeContext, NodeEmitter, NodeInitContext,
@@ -21,13 +23,15 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     name: "message count",
     description: "Counts incoming messages, and sends the count as telemetry of the tenant at intervals.",
     default_configuration: || json!({ "interval": 1, "telemetryPrefix": "messageCount" }),
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ACTION
 }];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
+    #[schemars(range(min = 1), extend("x-unit" = "s"))]
     interval: u64,
     telemetry_prefix: String,
 }

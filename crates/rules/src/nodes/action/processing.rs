@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -19,29 +20,83 @@ const MAX_INTERVALS: i64 = 100;
 const MAX_ORIGINATORS: usize = 1_000_000;
 
 /// `processingSettings` as stored.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(
     tag = "type",
     rename_all = "SCREAMING_SNAKE_CASE",
     rename_all_fields = "camelCase"
 )]
-pub(super) enum ProcessingSettings {
+pub(super) enum ProcessingSettings<S> {
     OnEveryMessage,
     WebsocketsOnly,
     Deduplicate {
+        #[schemars(title = "Interval", range(min = 1, max = MAX_INTERVAL_SECS), extend("x-unit" = "s"))]
         deduplication_interval_secs: i64,
     },
-    Advanced {
-        timeseries: Option<ActionStrategy>,
-        latest: Option<ActionStrategy>,
-        attributes: Option<ActionStrategy>,
-        web_sockets: Option<ActionStrategy>,
-        calculated_fields: Option<ActionStrategy>,
-    },
+    Advanced(S),
 }
 
+/// What a node does with values, and how often it does each.
+pub(super) trait ActionStrategies<const N: usize> {
+    /// The actions, as stored.
+    const ACTIONS: [&'static str; N];
+
+    /// How often each is carried out.
+    fn strategies(self) -> [Option<ActionStrategy>; N];
+}
+
+/// The actions of the node that saves time series.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TimeseriesStrategies {
+    #[schemars(required, title = "Time series")]
+    timeseries: Option<ActionStrategy>,
+    #[schemars(required, title = "Latest values")]
+    latest: Option<ActionStrategy>,
+    #[schemars(required)]
+    web_sockets: Option<ActionStrategy>,
+    #[schemars(required, title = "Calculated fields and alarm rules")]
+    calculated_fields: Option<ActionStrategy>,
+}
+
+impl ActionStrategies<4> for TimeseriesStrategies {
+    const ACTIONS: [&'static str; 4] = ["timeseries", "latest", WEB_SOCKETS, "calculatedFields"];
+
+    fn strategies(self) -> [Option<ActionStrategy>; 4] {
+        [
+            self.timeseries,
+            self.latest,
+            self.web_sockets,
+            self.calculated_fields,
+        ]
+    }
+}
+
+/// The actions of the node that saves attributes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AttributeStrategies {
+    #[schemars(required)]
+    attributes: Option<ActionStrategy>,
+    #[schemars(required)]
+    web_sockets: Option<ActionStrategy>,
+    #[schemars(required, title = "Calculated fields and alarm rules")]
+    calculated_fields: Option<ActionStrategy>,
+}
+
+impl ActionStrategies<3> for AttributeStrategies {
+    const ACTIONS: [&'static str; 3] = ["attributes", WEB_SOCKETS, "calculatedFields"];
+
+    fn strategies(self) -> [Option<ActionStrategy>; 3] {
+        [self.attributes, self.web_sockets, self.calculated_fields]
+    }
+}
+
+/// What open pages are shown.
+const WEB_SOCKETS: &str = "webSockets";
+
 /// How often one action is carried out, as stored.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(
     tag = "type",
     rename_all = "SCREAMING_SNAKE_CASE",
@@ -49,7 +104,10 @@ pub(super) enum ProcessingSettings {
 )]
 pub(super) enum ActionStrategy {
     OnEveryMessage,
-    Deduplicate { deduplication_interval_secs: i64 },
+    Deduplicate {
+        #[schemars(title = "Interval", range(min = 1, max = MAX_INTERVAL_SECS), extend("x-unit" = "s"))]
+        deduplication_interval_secs: i64,
+    },
     Skip,
 }
 
@@ -57,11 +115,6 @@ pub(super) enum ActionStrategy {
 pub(super) fn on_every_message() -> Value {
     json!({ "type": "ON_EVERY_MESSAGE" })
 }
-
-/// The actions of the node that saves time series.
-pub(super) const TIMESERIES: [&str; 4] = ["timeseries", "latest", "webSockets", "calculatedFields"];
-/// The actions of the node that saves attributes.
-pub(super) const ATTRIBUTES: [&str; 3] = ["attributes", "webSockets", "calculatedFields"];
 
 /// Decides which of `N` actions are carried out.
 pub(super) enum ActionSelector<const N: usize> {
@@ -78,15 +131,14 @@ pub(super) enum ActionRule {
 }
 
 impl<const N: usize> ActionSelector<N> {
-    /// Reads the settings of a node with those actions; none at all do everything.
-    pub(super) fn new(
-        settings: Option<ProcessingSettings>,
-        actions: [&str; N],
+    /// Reads the settings of a node; none at all do everything.
+    pub(super) fn new<S: ActionStrategies<N>>(
+        settings: Option<ProcessingSettings<S>>,
     ) -> Result<Self, NodeConfigError> {
         Ok(match settings {
             None | Some(ProcessingSettings::OnEveryMessage) => Self::Fixed([true; N]),
             Some(ProcessingSettings::WebsocketsOnly) => {
-                Self::Fixed(actions.map(|action| action == "webSockets"))
+                Self::Fixed(S::ACTIONS.map(|action| action == WEB_SOCKETS))
             }
             Some(ProcessingSettings::Deduplicate {
                 deduplication_interval_secs,
@@ -94,23 +146,10 @@ impl<const N: usize> ActionSelector<N> {
                 deduplication_interval_secs,
                 "processingSettings.deduplicationIntervalSecs",
             )?),
-            Some(ProcessingSettings::Advanced {
-                mut timeseries,
-                mut latest,
-                mut attributes,
-                mut web_sockets,
-                mut calculated_fields,
-            }) => {
+            Some(ProcessingSettings::Advanced(strategies)) => {
                 let mut rules = Vec::with_capacity(N);
-                for action in actions {
+                for (action, strategy) in S::ACTIONS.into_iter().zip(strategies.strategies()) {
                     let field = format!("processingSettings.{action}");
-                    let strategy = match action {
-                        "timeseries" => timeseries.take(),
-                        "latest" => latest.take(),
-                        "attributes" => attributes.take(),
-                        "webSockets" => web_sockets.take(),
-                        _ => calculated_fields.take(),
-                    };
                     rules.push(ActionRule::new(strategy, &field)?);
                 }
                 let rules = rules.try_into();
@@ -258,8 +297,12 @@ impl SeenOriginators {
 mod tests {
     use super::*;
 
-    fn settings(value: Value) -> Option<ProcessingSettings> {
+    fn settings<S: serde::de::DeserializeOwned>(value: Value) -> Option<ProcessingSettings<S>> {
         Some(serde_json::from_value(value).unwrap())
+    }
+
+    fn timeseries(value: Value) -> Result<ActionSelector<4>, NodeConfigError> {
+        ActionSelector::new(settings::<TimeseriesStrategies>(value))
     }
 
     fn problem<const N: usize>(result: Result<ActionSelector<N>, NodeConfigError>) -> String {
@@ -271,8 +314,8 @@ mod tests {
 
     #[test]
     fn the_first_message_of_an_originator_and_interval_passes() {
-        let once = settings(json!({ "type": "DEDUPLICATE", "deduplicationIntervalSecs": 10 }));
-        let processing = ActionSelector::new(once, TIMESERIES).unwrap();
+        let once = json!({ "type": "DEDUPLICATE", "deduplicationIntervalSecs": 10 });
+        let processing = timeseries(once).unwrap();
         let (a, b) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let passes = |ts, who| processing.decide(ts, who, 50_000) == [true; 4];
         assert!(passes(10_000, a) && passes(10_000, b));
@@ -299,25 +342,22 @@ mod tests {
             "type": "ADVANCED", "timeseries": {"type": "ON_EVERY_MESSAGE"}, "latest": {"type": "SKIP"},
             "webSockets": {"type": "SKIP"}, "calculatedFields": {"type": "DEDUPLICATE", "deduplicationIntervalSecs": 1},
         });
-        let processing = ActionSelector::new(settings(advanced), TIMESERIES).unwrap();
+        let processing = timeseries(advanced).unwrap();
         assert_eq!(processing.decide(5, Uuid::nil(), 5), [true, false, false, true]);
         assert_eq!(processing.decide(6, Uuid::nil(), 5), [true, false, false, false]);
-        let sockets = settings(json!({ "type": "WEBSOCKETS_ONLY" }));
-        let processing = ActionSelector::new(sockets, ATTRIBUTES).unwrap();
+        let sockets = settings::<AttributeStrategies>(json!({ "type": "WEBSOCKETS_ONLY" }));
+        let processing = ActionSelector::new(sockets).unwrap();
         assert_eq!(processing.decide(5, Uuid::nil(), 5), [false, true, false]);
     }
 
     #[test]
     fn wrong_settings_are_named() {
-        let long = settings(json!({ "type": "DEDUPLICATE", "deduplicationIntervalSecs": 86_401 }));
+        let long = json!({ "type": "DEDUPLICATE", "deduplicationIntervalSecs": 86_401 });
         assert_eq!(
-            problem(ActionSelector::new(long, TIMESERIES)),
+            problem(timeseries(long)),
             "processingSettings.deduplicationIntervalSecs"
         );
-        let part = settings(json!({ "type": "ADVANCED", "timeseries": {"type": "SKIP"} }));
-        assert_eq!(
-            problem(ActionSelector::new(part, TIMESERIES)),
-            "processingSettings.latest"
-        );
+        let part = json!({ "type": "ADVANCED", "timeseries": {"type": "SKIP"} });
+        assert_eq!(problem(timeseries(part)), "processingSettings.latest");
     }
 }

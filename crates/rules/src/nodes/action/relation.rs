@@ -5,10 +5,12 @@ use std::sync::Arc;
 use fieldline_core::ports::{RelationEnds, RelationKey};
 use fieldline_model::entity::{EntityRelation, RelationTypeGroup, SearchDirection};
 use fieldline_model::{EntityId, EntityType};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::target::{EntityTarget, TYPES};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, set_originator,
@@ -30,6 +32,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "changeOriginatorToRelatedEntity": false, "removeCurrentRelations": false,
             })
         },
+        schema: config_schema::of_both::<Config, CreateConfig>,
         upgrade,
         make: make_create,
         ..NodeType::ACTION
@@ -45,31 +48,53 @@ pub(crate) const NODES: &[NodeType] = &[
                 "entityNamePattern": "", "entityTypePattern": null,
             })
         },
+        schema: config_schema::of_both::<DeleteConfig, Config>,
         upgrade,
         make: make_delete,
         ..NodeType::ACTION
     },
 ];
 
-#[derive(Deserialize)]
+/// What both nodes read.
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Config {
     direction: SearchDirection,
+    #[schemars(extend("x-editor" = "relationType"))]
     relation_type: TextTemplate,
     #[serde(default)]
+    #[schemars(schema_with = "entity_types")]
     entity_type: Option<String>,
     #[serde(default = "nothing")]
+    #[schemars(title = "Entity name")]
     entity_name_pattern: TextTemplate,
     #[serde(default = "nothing")]
+    #[schemars(title = "Entity profile")]
     entity_type_pattern: TextTemplate,
-    #[serde(default)]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct CreateConfig {
+    #[schemars(title = "Create the entity if it does not exist")]
     create_entity_if_not_exists: bool,
-    #[serde(default)]
     change_originator_to_related_entity: bool,
-    #[serde(default)]
     remove_current_relations: bool,
-    #[serde(default)]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct DeleteConfig {
+    #[schemars(title = "Delete the relation to one entity only")]
     delete_for_single_entity: bool,
+}
+
+fn entity_types(_: &mut SchemaGenerator) -> Schema {
+    let mut schema = config_schema::choice(TYPES.iter().map(|known| known.name()));
+    schema.insert("x-editor".to_owned(), "entityType".into());
+    schema
 }
 
 fn nothing() -> TextTemplate {
@@ -105,7 +130,7 @@ struct RelationTemplate {
 }
 
 impl RelationTemplate {
-    fn new(config: Config, needs_entity: bool) -> Result<Self, NodeConfigError> {
+    fn new(config: Config, create: &CreateConfig, needs_entity: bool) -> Result<Self, NodeConfigError> {
         let entity_type = match (needs_entity, config.entity_type.as_deref()) {
             (false, _) => None,
             (true, Some(name)) => Some(entity_type(name)?),
@@ -117,9 +142,9 @@ impl RelationTemplate {
             entity_type,
             name: config.entity_name_pattern,
             profile: config.entity_type_pattern,
-            create: config.create_entity_if_not_exists,
-            change_originator: config.change_originator_to_related_entity,
-            remove_current: config.remove_current_relations,
+            create: create.create_entity_if_not_exists,
+            change_originator: create.change_originator_to_related_entity,
+            remove_current: create.remove_current_relations,
         })
     }
 
@@ -212,6 +237,7 @@ struct CreateRelationNode(RelationTemplate);
 fn make_create(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     Ok(Arc::new(CreateRelationNode(RelationTemplate::new(
         config.parse()?,
+        &config.parse()?,
         true,
     )?)))
 }
@@ -256,11 +282,13 @@ impl Node for CreateRelationNode {
 struct DeleteRelationNode(RelationTemplate);
 
 fn make_delete(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let config: Config = config.parse()?;
-    let is_single = config.delete_for_single_entity;
-    let mut relation = RelationTemplate::new(config, is_single)?;
-    relation.create = false;
-    Ok(Arc::new(DeleteRelationNode(relation)))
+    let is_single = config.parse::<DeleteConfig>()?.delete_for_single_entity;
+    let creates_nothing = CreateConfig::default();
+    Ok(Arc::new(DeleteRelationNode(RelationTemplate::new(
+        config.parse()?,
+        &creates_nothing,
+        is_single,
+    )?)))
 }
 
 impl Node for DeleteRelationNode {

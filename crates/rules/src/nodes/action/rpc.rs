@@ -6,11 +6,13 @@ use std::time::Duration;
 use fieldline_core::ports::{DeviceRpcError, DeviceRpcRequest, ORIGIN_RUN};
 use fieldline_model::message::MsgType;
 use fieldline_model::{DeviceId, EntityType};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::derived;
+use crate::config_schema;
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
@@ -24,6 +26,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "rpc call request",
         description: "Sends RPC call to device.",
         default_configuration: || json!({ "timeoutInSeconds": 60 }),
+        schema: config_schema::of::<RpcRequestConfig>,
         make: make_request,
         ..NodeType::ACTION
     },
@@ -37,6 +40,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "requestIdMetaDataAttribute": "requestId",
             })
         },
+        schema: config_schema::of::<RpcReplyConfig>,
         make: make_reply,
         ..NodeType::ACTION
     },
@@ -45,6 +49,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "rest call reply",
         description: "Sends reply to REST API call to rule engine.",
         default_configuration: || json!({ "requestIdMetaDataAttribute": "requestUUID", "serviceIdMetaDataAttribute": "serviceId" }),
+        schema: config_schema::of::<RestReplyConfig>,
         make: make_rest_reply,
         ..NodeType::ACTION
     },
@@ -54,9 +59,10 @@ pub(crate) const NODES: &[NodeType] = &[
 const GRACE_MS: i64 = 1_000;
 const NO_DEVICE: &str = "Message originator is not a device entity!";
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct RpcRequestConfig {
+    #[schemars(title = "Timeout", range(min = 0), extend("x-unit" = "s"))]
     timeout_in_seconds: i64,
 }
 
@@ -187,7 +193,7 @@ impl Node for SendRpcRequestNode {
     }
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct RpcReplyConfig {
     service_id_meta_data_attribute: Option<String>,
@@ -262,13 +268,20 @@ impl Node for SendRpcReplyNode {
     }
 }
 
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RestReplyConfig {
+    request_id_meta_data_attribute: Option<String>,
+    service_id_meta_data_attribute: Option<String>,
+}
+
 struct SendRestReplyNode {
     service: String,
     request: String,
 }
 
 fn make_rest_reply(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let config: RpcReplyConfig = config.parse()?;
+    let config: RestReplyConfig = config.parse()?;
     Ok(Arc::new(SendRestReplyNode {
         service: name(config.service_id_meta_data_attribute, "serviceId"),
         request: name(config.request_id_meta_data_attribute, "requestUUID"),

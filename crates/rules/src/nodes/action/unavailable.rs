@@ -1,13 +1,16 @@
 //! Nodes whose counterpart this platform does not have. Chains that hold them can be imported; messages that come to them
 //! fail and say why, or the chain cannot be saved where a node could never work.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fieldline_model::entity::RuleChainType;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::telemetry::configured_scope;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -19,6 +22,7 @@ pub(crate) const NODES: &[NodeType] = &[
         description: "Pushes messages from cloud to edge.",
         chain_types: &[RuleChainType::Core],
         default_configuration: server_scope,
+        schema: config_schema::of::<PushConfig>,
         make: make_edge,
         ..NodeType::ACTION
     },
@@ -28,6 +32,7 @@ pub(crate) const NODES: &[NodeType] = &[
         description: "Pushes messages from edge to cloud.",
         chain_types: &[RuleChainType::Edge],
         default_configuration: server_scope,
+        schema: config_schema::of::<PushConfig>,
         make: make_edge,
         ..NodeType::ACTION
     },
@@ -38,6 +43,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         chain_types: &[RuleChainType::Core],
         default_configuration: || json!({ "tableName": "", "fieldsMapping": {"": ""}, "defaultTtl": 0 }),
+        schema: config_schema::of::<TableConfig>,
         upgrade: upgrade_cassandra,
         make: make_cassandra,
         ..NodeType::ACTION
@@ -50,12 +56,14 @@ fn server_scope() -> Value {
 
 struct PushToEdgeNode;
 
+#[derive(Deserialize, JsonSchema)]
+struct PushConfig {
+    #[schemars(schema_with = "config_schema::attribute_scope")]
+    scope: Option<String>,
+}
+
 fn make_edge(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    struct Config {
-        scope: Option<String>,
-    }
-    configured_scope(config.parse::<Config>()?.scope.as_deref())?;
+    configured_scope(config.parse::<PushConfig>()?.scope.as_deref())?;
     Ok(Arc::new(PushToEdgeNode))
 }
 
@@ -74,7 +82,22 @@ fn upgrade_cassandra(from: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-fn make_cassandra(_: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+/// What is read of a node that can never work: enough to keep it as it is.
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(default)]
+struct TableConfig {
+    #[serde(rename = "tableName")]
+    _table_name: Option<String>,
+    #[serde(rename = "fieldsMapping")]
+    #[schemars(schema_with = "config_schema::text_pairs")]
+    _fields_mapping: Option<BTreeMap<String, String>>,
+    #[serde(rename = "defaultTtl")]
+    #[schemars(title = "Default TTL", extend("x-unit" = "s"))]
+    _default_ttl: Option<i64>,
+}
+
+fn make_cassandra(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    config.parse::<TableConfig>()?;
     Err(NodeConfigError::new(
         "tableName",
         "no Cassandra database is configured on this server",

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use fieldline_model::EntityKey;
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -23,6 +25,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade,
         default_configuration: defaults,
+        schema: config_schema::of::<Config>,
         make: make_originator,
         ..NodeType::ENRICHMENT
     },
@@ -43,6 +46,7 @@ pub(crate) const NODES: &[NodeType] = &[
             });
             configuration
         },
+        schema: config_schema::of_both::<RelatedDeviceConfig, Config>,
         make: make_related,
         ..NodeType::ENRICHMENT
     },
@@ -74,15 +78,22 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
+    #[schemars(title = "Add to")]
     fetch_to: Option<MessagePart>,
+    #[schemars(extend("x-editor" = "key"))]
     client_attribute_names: Option<Vec<String>>,
+    #[schemars(extend("x-editor" = "key"))]
     shared_attribute_names: Option<Vec<String>>,
+    #[schemars(extend("x-editor" = "key"))]
     server_attribute_names: Option<Vec<String>>,
+    #[schemars(title = "Latest values", extend("x-editor" = "key"))]
     latest_ts_key_names: Option<Vec<String>>,
+    #[schemars(title = "Fail if one is absent")]
     tell_failure_if_absent: Option<bool>,
+    #[schemars(title = "Latest values with their time")]
     get_latest_value_with_ts: bool,
 }
 
@@ -113,12 +124,13 @@ fn make_originator(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeCo
     Ok(Arc::new(make(config, None)?))
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RelatedDeviceConfig {
+    device_relations_query: DeviceRelationsConfig,
+}
+
 fn make_related(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct RelatedDeviceConfig {
-        device_relations_query: DeviceRelationsConfig,
-    }
     let related: RelatedDeviceConfig = config.parse()?;
     Ok(Arc::new(make(
         config,

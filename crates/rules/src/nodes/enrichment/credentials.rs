@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use fieldline_model::entity::CredentialsType;
 use fieldline_model::{DeviceId, EntityType};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -29,18 +31,21 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         configuration
     },
     default_configuration: || json!({"fetchTo": "METADATA"}),
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ENRICHMENT
 }];
 
 struct FetchDeviceCredentialsNode(MessagePart);
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[schemars(title = "Add to")]
+    fetch_to: Option<MessagePart>,
+}
+
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        fetch_to: Option<MessagePart>,
-    }
     Ok(Arc::new(FetchDeviceCredentialsNode(required(
         config.parse::<Config>()?.fetch_to,
         "fetchTo",

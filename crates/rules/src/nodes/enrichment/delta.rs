@@ -5,9 +5,11 @@ use std::sync::Arc;
 use fieldline_model::message::MsgType;
 use fieldline_model::{EntityKey, kv};
 use quick_cache::sync::Cache;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
@@ -45,22 +47,29 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "excludeZeroDeltas": false,
         })
     },
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ENRICHMENT
 }];
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Config {
+    #[schemars(extend("x-editor" = "key"))]
     input_value_key: Option<String>,
+    #[schemars(extend("x-editor" = "key"))]
     output_value_key: Option<String>,
     #[serde(default)]
     use_cache: bool,
     #[serde(default)]
+    #[schemars(title = "Add the time between messages")]
     add_period_between_msgs: bool,
+    #[schemars(extend("x-editor" = "key"))]
     period_value_key: Option<String>,
+    #[schemars(title = "Digits behind the point", range(min = -300, max = 300))]
     round: Option<i32>,
     #[serde(default)]
+    #[schemars(title = "Fail if the delta is negative")]
     tell_failure_if_delta_is_negative: bool,
     #[serde(default)]
     exclude_zero_deltas: bool,

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use fieldline_model::entity::Contact;
 use fieldline_model::{EntityKey, EntityType, TenantId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -24,6 +26,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade,
         default_configuration: defaults,
+        schema: config_schema::of::<Config>,
         make: |config| make(config, DetailsOwner::Customer),
         ..NodeType::ENRICHMENT
     },
@@ -34,6 +37,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade,
         default_configuration: defaults,
+        schema: config_schema::of::<Config>,
         make: |config| make(config, DetailsOwner::Tenant),
         ..NodeType::ENRICHMENT
     },
@@ -55,7 +59,7 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 enum ContactDetail {
     Id,
@@ -91,13 +95,16 @@ struct ContactRecord {
     info: Option<Value>,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[schemars(title = "Add to")]
+    fetch_to: Option<MessagePart>,
+    #[schemars(title = "Details")]
+    details_list: Option<Vec<ContactDetail>>,
+}
+
 fn make(config: &NodeInitContext<'_>, whose: DetailsOwner) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        fetch_to: Option<MessagePart>,
-        details_list: Option<Vec<ContactDetail>>,
-    }
     let config: Config = config.parse()?;
     let details = config.details_list.unwrap_or_default();
     if details.is_empty() {

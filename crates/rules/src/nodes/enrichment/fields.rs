@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::mapped::mapping;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -27,6 +29,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "ignoreNullStrings": false,
         })
     },
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ENRICHMENT
 }];
@@ -60,15 +63,18 @@ struct GetOriginatorFieldsNode {
     ignore_empty: bool,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[schemars(title = "Add to")]
+    fetch_to: Option<MessagePart>,
+    #[schemars(schema_with = "config_schema::text_pairs")]
+    data_mapping: Option<Map<String, Value>>,
+    #[serde(default)]
+    ignore_null_strings: bool,
+}
+
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        fetch_to: Option<MessagePart>,
-        data_mapping: Option<Map<String, Value>>,
-        #[serde(default)]
-        ignore_null_strings: bool,
-    }
     let config: Config = config.parse()?;
     Ok(Arc::new(GetOriginatorFieldsNode {
         fetch_to: required(config.fetch_to, "fetchTo")?,

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityKey};
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::fields::field_text;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -26,6 +28,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade,
         default_configuration: defaults,
+        schema: config_schema::of::<Config>,
         make: |config| make(config, MappedDataSource::Customer, false),
         ..NodeType::ENRICHMENT
     },
@@ -36,6 +39,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade,
         default_configuration: defaults,
+        schema: config_schema::of::<Config>,
         make: |config| make(config, MappedDataSource::Tenant, false),
         ..NodeType::ENRICHMENT
     },
@@ -58,6 +62,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 },
             })
         },
+        schema: config_schema::of_both::<Config, RelatedEntityConfig>,
         make: make_related,
         ..NodeType::ENRICHMENT
     },
@@ -88,7 +93,7 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 enum DataToFetch {
     Attributes,
@@ -110,12 +115,15 @@ struct GetMappedDataNode {
     source: MappedDataSource,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RelatedEntityConfig {
+    #[serde(rename = "dataToFetch")]
+    _data_to_fetch: Option<DataToFetch>,
+    relations_query: RelationsConfig,
+}
+
 fn make_related(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct RelatedEntityConfig {
-        relations_query: RelationsConfig,
-    }
     let related: RelatedEntityConfig = config.parse()?;
     make(
         config,
@@ -124,18 +132,22 @@ fn make_related(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfi
     )
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[schemars(title = "Add to")]
+    fetch_to: Option<MessagePart>,
+    #[schemars(transform = without_fields)]
+    data_to_fetch: Option<DataToFetch>,
+    #[schemars(schema_with = "config_schema::text_pairs")]
+    data_mapping: Option<Map<String, Value>>,
+}
+
 fn make(
     config: &NodeInitContext<'_>,
     source: MappedDataSource,
     fields: bool,
 ) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        fetch_to: Option<MessagePart>,
-        data_to_fetch: Option<DataToFetch>,
-        data_mapping: Option<Map<String, Value>>,
-    }
     let config: Config = config.parse()?;
     let what = config
         .data_to_fetch
@@ -151,6 +163,13 @@ fn make(
         mapping: mapping(config.data_mapping)?,
         source,
     }))
+}
+
+/// Fields are of related entities only.
+fn without_fields(schema: &mut Schema) {
+    if let Some(Value::Array(names)) = schema.get_mut("enum") {
+        names.retain(|name| name != "FIELDS");
+    }
 }
 
 /// Pairs of source and target.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use fieldline_model::EntityKey;
 use fieldline_model::budget::EvaluationBudget;
 use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, PointOrder, RangeQuery};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -43,6 +45,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "latestTsKeyNames": [],
         })
     },
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ENRICHMENT
 }];
@@ -82,7 +85,7 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum FetchMode {
     First,
@@ -90,14 +93,14 @@ enum FetchMode {
     All,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum OrderDirection {
     Asc,
     Desc,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum FetchAggregation {
     None,
@@ -108,7 +111,7 @@ enum FetchAggregation {
     Count,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Config {
     #[serde(default)]
@@ -120,6 +123,7 @@ struct Config {
     #[serde(default)]
     end_interval_pattern: TextTemplate,
     #[serde(default)]
+    #[schemars(title = "Interval by patterns")]
     use_metadata_interval_patterns: bool,
     start_interval_time_unit: Option<TimeUnit>,
     end_interval_time_unit: Option<TimeUnit>,
@@ -127,7 +131,9 @@ struct Config {
     order_by: Option<OrderDirection>,
     aggregation: Option<FetchAggregation>,
     #[serde(default)]
+    #[schemars(title = "Most values of a key", range(min = 2, max = MAX_LIMIT))]
     limit: i64,
+    #[schemars(title = "Keys", extend("x-editor" = "key"))]
     latest_ts_key_names: Option<Vec<String>>,
 }
 

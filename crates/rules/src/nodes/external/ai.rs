@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::client_cache::AccountClientCache;
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, failed, read};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -27,6 +28,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "resourceIds": null, "responseFormat": {"type": "JSON"}, "timeoutSeconds": 60, "forceAck": true,
         })
     },
+    schema: config_schema::of_connector::<AiConfig>,
     make,
     ..NodeType::EXTERNAL
 }];

@@ -11,6 +11,7 @@ use super::external_node::{
     ExternalNode, OutboundSender, SendFuture, body, endpoint, node_egress, read, wrong,
 };
 use super::pairs::TemplatePairs;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -28,6 +29,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "messageAttributes": {}, "accessKeyId": null, "secretAccessKey": null, "region": "us-east-1",
             })
         },
+        schema: config_schema::of_connector::<SqsConfig>,
         make: make_sqs,
         ..NodeType::EXTERNAL
     },
@@ -41,6 +43,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "secretAccessKey": null, "region": "us-east-1",
             })
         },
+        schema: config_schema::of_connector::<SnsConfig>,
         make: make_sns,
         ..NodeType::EXTERNAL
     },
@@ -55,6 +58,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tellFailureIfFuncThrowsExc": false,
             })
         },
+        schema: config_schema::of_connector::<LambdaConfig>,
         make: make_lambda,
         ..NodeType::EXTERNAL
     },

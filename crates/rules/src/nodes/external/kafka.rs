@@ -6,6 +6,7 @@ use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
 use serde_json::{Value, json};
 
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -23,6 +24,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "addMetadataKeyValuesAsKafkaHeaders": false, "kafkaHeadersCharset": "UTF-8",
         })
     },
+    schema: config_schema::of_connector::<KafkaConfig>,
     upgrade,
     make,
     ..NodeType::EXTERNAL

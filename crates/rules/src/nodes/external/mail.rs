@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::client_cache::AccountClientCache;
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, failed, node_egress, read, wrong};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -26,6 +27,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "enableProxy": false, "proxyHost": null, "proxyPort": null, "proxyUser": null, "proxyPassword": null,
         })
     },
+    schema: config_schema::of_connector::<SendEmailConfig>,
     make,
     ..NodeType::EXTERNAL
 }];

@@ -10,6 +10,7 @@ use fieldline_model::entity::ClusteringMode;
 use serde_json::{Value, json};
 
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, read};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -30,6 +31,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "parseToPlainText": false, "protocolVersion": "MQTT_3_1_1", "credentials": {"type": "anonymous"},
             })
         },
+        schema: config_schema::of_connector::<MqttConfig>,
         upgrade: upgrade_mqtt,
         make: make_mqtt,
         ..NodeType::EXTERNAL
@@ -48,6 +50,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "protocolVersion": "MQTT_3_1_1", "credentials": {"type": "sas", "sasKey": null, "caCert": null},
             })
         },
+        schema: config_schema::of_connector::<AzureIotHubConfig>,
         upgrade: upgrade_azure,
         make: make_azure,
         ..NodeType::EXTERNAL

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fieldline_connectors::Secret;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::slack::{SlackClient, SlackConfig};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -13,6 +14,7 @@ use super::client_cache::AccountClientCache;
 use super::external_node::{
     ExternalNode, OutboundSender, SendFuture, endpoint, failed, node_egress, read, wrong,
 };
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -30,6 +32,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "conversationType": "PUBLIC_CHANNEL", "conversation": null,
             })
         },
+        schema: config_schema::of_connector::<SlackConfig>,
         make: make_slack,
         ..NodeType::EXTERNAL
     },
@@ -38,6 +41,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "send notification",
         description: "Sends a notification to targets, using a template.",
         default_configuration: || json!({ "targets": null, "templateId": null }),
+        schema: config_schema::of::<NotificationConfig>,
         make: make_notification,
         ..NodeType::EXTERNAL
     },
@@ -98,19 +102,24 @@ impl OutboundSender for SlackNode {
 
 struct NotificationNode;
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct NotificationConfig {
+    #[schemars(with = "Option<Vec<String>>", extend("x-editor" = "targets"))]
+    targets: Option<Vec<Uuid>>,
+    #[schemars(title = "Template", extend("x-editor" = "templateId"))]
+    template_id: Option<NotificationTemplateRef>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct NotificationTemplateRef {
+    #[serde(rename = "id")]
+    #[schemars(with = "String")]
+    _id: Uuid,
+}
+
 fn make_notification(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        targets: Option<Vec<Uuid>>,
-        template_id: Option<NotificationTemplateRef>,
-    }
-    #[derive(Deserialize)]
-    struct NotificationTemplateRef {
-        #[serde(rename = "id")]
-        _id: Uuid,
-    }
-    let config: Config = config.parse()?;
+    let config: NotificationConfig = config.parse()?;
     if config.targets.is_none_or(|targets| targets.is_empty()) {
         return Err(NodeConfigError::new("targets", "must not be empty"));
     }

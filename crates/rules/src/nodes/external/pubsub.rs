@@ -9,6 +9,7 @@ use super::external_node::{
     ExternalNode, OutboundSender, SendFuture, body, endpoint, node_egress, read, wrong,
 };
 use super::pairs::TemplatePairs;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -23,6 +24,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "serviceAccountKey": null, "serviceAccountKeyFileName": null,
         })
     },
+    schema: config_schema::of_connector::<PubSubConfig>,
     make,
     ..NodeType::EXTERNAL
 }];

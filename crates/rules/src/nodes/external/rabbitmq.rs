@@ -6,6 +6,7 @@ use fieldline_connectors::rabbitmq::{RabbitMqClient, RabbitMqConfig};
 use serde_json::json;
 
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -22,6 +23,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "connectionTimeout": 60000, "handshakeTimeout": 10000, "clientProperties": {},
         })
     },
+    schema: config_schema::of_connector::<RabbitMqConfig>,
     make,
     ..NodeType::EXTERNAL
 }];

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
 use super::pairs::TemplatePairs;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -27,6 +28,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "requestBodyTemplate": null, "maxInMemoryBufferSizeInKb": 256,
         })
     },
+    schema: config_schema::of_connector::<RestConfig>,
     upgrade,
     make,
     ..NodeType::EXTERNAL

@@ -12,6 +12,7 @@ use super::client_cache::AccountClientCache;
 use super::external_node::{
     ExternalNode, OutboundSender, SendFuture, endpoint, failed, node_egress, read, wrong,
 };
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::node_types::NodeType;
@@ -28,6 +29,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "smsProviderConfiguration": null,
         })
     },
+    schema: config_schema::of_connector::<SendSmsConfig>,
     make,
     ..NodeType::EXTERNAL
 }];

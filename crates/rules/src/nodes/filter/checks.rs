@@ -6,9 +6,11 @@ use fieldline_core::ports::{RelationEnds, RelationKey};
 use fieldline_model::entity::{Alarm, AlarmStatus, EntityDraft, RelationTypeGroup, SearchDirection};
 use fieldline_model::kv::unpack;
 use fieldline_model::{EntityId, EntityType};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config_schema;
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
@@ -21,6 +23,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "check fields presence",
         description: "Checks whether a message has fields in its body and its metadata: all of them, or at least one.",
         default_configuration: || json!({"messageNames": [], "metadataNames": [], "checkAllKeys": true}),
+        schema: config_schema::of::<CheckMessageNode>,
         make: make_fields,
         ..NodeType::FILTER
     },
@@ -39,6 +42,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "checkForSingleEntity": true,
             })
         },
+        schema: config_schema::of::<CheckRelationConfig>,
         make: make_relation,
         ..NodeType::FILTER
     },
@@ -47,16 +51,20 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "alarm status filter",
         description: "Checks whether the alarm that a message is about has one of some statuses now.",
         default_configuration: || json!({"alarmStatusList": ["ACTIVE_ACK", "ACTIVE_UNACK"]}),
+        schema: config_schema::of::<CheckAlarmStatusConfig>,
         make: make_alarm,
         ..NodeType::FILTER
     },
 ];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct CheckMessageNode {
+    #[schemars(title = "Keys of the body", extend("x-editor" = "key"))]
     message_names: Vec<String>,
+    #[schemars(title = "Keys of the metadata", extend("x-editor" = "key"))]
     metadata_names: Vec<String>,
+    #[schemars(title = "All of them have to be there")]
     check_all_keys: bool,
 }
 
@@ -144,18 +152,23 @@ struct CheckRelationNode {
     entity: Option<EntityId>,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CheckRelationConfig {
+    direction: SearchDirection,
+    #[schemars(extend("x-editor" = "entityId"))]
+    entity_id: Option<String>,
+    #[schemars(with = "Option<EntityType>", extend("x-editor" = "entityType"))]
+    entity_type: Option<String>,
+    #[schemars(extend("x-editor" = "relationType"))]
+    relation_type: String,
+    #[serde(default)]
+    #[schemars(title = "Check the relation to one entity")]
+    check_for_single_entity: bool,
+}
+
 fn make_relation(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        direction: SearchDirection,
-        entity_id: Option<String>,
-        entity_type: Option<String>,
-        relation_type: String,
-        #[serde(default)]
-        check_for_single_entity: bool,
-    }
-    let config: Config = config.parse()?;
+    let config: CheckRelationConfig = config.parse()?;
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let entity = if config.check_for_single_entity {
         let name = given(config.entity_type)
@@ -219,14 +232,16 @@ impl Node for CheckRelationNode {
 
 struct CheckAlarmStatusNode(Vec<AlarmStatus>);
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CheckAlarmStatusConfig {
+    #[schemars(title = "Statuses")]
+    alarm_status_list: Vec<AlarmStatus>,
+}
+
 fn make_alarm(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        alarm_status_list: Vec<AlarmStatus>,
-    }
     Ok(Arc::new(CheckAlarmStatusNode(
-        config.parse::<Config>()?.alarm_status_list,
+        config.parse::<CheckAlarmStatusConfig>()?.alarm_status_list,
     )))
 }
 

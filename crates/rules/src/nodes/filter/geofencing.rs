@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
+use crate::nodes::geofence::GeofenceConfig;
 use crate::nodes::geofence::{self, GeofenceMatcher};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -12,6 +14,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     name: "gps geofencing filter",
     description: "Checks whether the place in a message is within a perimeter.",
     default_configuration: geofence::default_configuration,
+    schema: config_schema::of::<GeofenceConfig>,
     make,
     ..NodeType::FILTER
 }];

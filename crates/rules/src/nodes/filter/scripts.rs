@@ -6,10 +6,12 @@ use fieldline_model::RuleNodeId;
 use fieldline_script::{Script, ScriptHost};
 use serde_json::json;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
 use crate::nodes::derived::branch;
+use crate::nodes::script::ScriptConfig;
 use crate::nodes::script::{self, PARAMS};
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -24,6 +26,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tbelScript": "return msg.temperature > 20;",
             })
         },
+        schema: config_schema::of::<ScriptConfig>,
         make: make_filter,
         ..NodeType::FILTER
     },
@@ -40,26 +43,21 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tbelScript": "return msgType == 'POST_TELEMETRY_REQUEST' ? ['telemetry'] : ['other'];",
             })
         },
+        schema: config_schema::of::<ScriptConfig>,
         make: make_switch,
         ..NodeType::FILTER
     },
 ];
 
 fn make_filter(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    Ok(Arc::new(JsFilterNode(script::compile(
-        config,
-        "jsScript",
-        "tbelScript",
-        PARAMS,
+    Ok(Arc::new(JsFilterNode(script::compile::<ScriptConfig>(
+        config, PARAMS,
     )?)))
 }
 
 fn make_switch(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    Ok(Arc::new(JsSwitchNode(script::compile(
-        config,
-        "jsScript",
-        "tbelScript",
-        PARAMS,
+    Ok(Arc::new(JsSwitchNode(script::compile::<ScriptConfig>(
+        config, PARAMS,
     )?)))
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use fieldline_model::EntityType;
 use fieldline_model::message::MsgType;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::config_schema::{self, NoConfiguration};
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
-use crate::nodes::entities::is_type;
+use crate::nodes::entities::{is_type, type_names};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -19,6 +21,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "message type filter",
         description: "Lets messages of some types through.",
         default_configuration: || json!({"messageTypes": ["POST_ATTRIBUTES_REQUEST", "POST_TELEMETRY_REQUEST", "TO_SERVER_RPC_REQUEST"]}),
+        schema: config_schema::of::<TypeFilterConfig>,
         make: make_type_filter,
         ..NodeType::FILTER
     },
@@ -27,6 +30,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "message type switch",
         description: "Sends a message through the connection of its type.",
         relations: MSG_LABELS,
+        schema: config_schema::of::<NoConfiguration>,
         make: |_| Ok(Arc::new(MsgTypeSwitchNode)),
         ..NodeType::FILTER
     },
@@ -35,6 +39,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "entity type filter",
         description: "Lets messages of originators of some types through.",
         default_configuration: || json!({"originatorTypes": ["DEVICE"]}),
+        schema: config_schema::of::<OriginatorFilterConfig>,
         make: make_originator_filter,
         ..NodeType::FILTER
     },
@@ -43,6 +48,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "entity type switch",
         description: "Sends a message through the connection of its originator's type.",
         relations: ENTITY_LABELS,
+        schema: config_schema::of::<NoConfiguration>,
         make: |_| Ok(Arc::new(OriginatorTypeSwitchNode)),
         ..NodeType::FILTER
     },
@@ -52,6 +58,7 @@ pub(crate) const NODES: &[NodeType] = &[
         description: "Sends a message of a device through the connection that has the name of its profile.",
         relations: &["default", "Failure"],
         custom_relations: true,
+        schema: config_schema::of::<NoConfiguration>,
         make: |_| Ok(Arc::new(ProfileSwitchNode(EntityType::Device))),
         ..NodeType::FILTER
     },
@@ -61,6 +68,7 @@ pub(crate) const NODES: &[NodeType] = &[
         description: "Sends a message of an asset through the connection that has the name of its profile.",
         relations: &["default", "Failure"],
         custom_relations: true,
+        schema: config_schema::of::<NoConfiguration>,
         make: |_| Ok(Arc::new(ProfileSwitchNode(EntityType::Asset))),
         ..NodeType::FILTER
     },
@@ -155,13 +163,15 @@ pub(crate) const ENTITY_LABELS: &[&str] = &[
     "Failure",
 ];
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TypeFilterConfig {
+    #[schemars(extend("x-editor" = "messageType"))]
+    message_types: Vec<String>,
+}
+
 fn make_type_filter(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        message_types: Vec<String>,
-    }
-    let config: Config = config.parse()?;
+    let config: TypeFilterConfig = config.parse()?;
     let types = config
         .message_types
         .iter()
@@ -187,13 +197,20 @@ impl Node for MsgTypeSwitchNode {
     }
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OriginatorFilterConfig {
+    #[schemars(schema_with = "originator_types")]
+    originator_types: Vec<String>,
+}
+
+fn originator_types(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<&str> = type_names().collect();
+    json_schema!({ "type": "array", "items": { "type": "string", "enum": names }, "x-editor": "entityType" })
+}
+
 fn make_originator_filter(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        originator_types: Vec<String>,
-    }
-    let config: Config = config.parse()?;
+    let config: OriginatorFilterConfig = config.parse()?;
     if let Some(name) = config.originator_types.iter().find(|name| !is_type(name)) {
         return Err(NodeConfigError::new(
             "originatorTypes",

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use fieldline_model::{EntityType, RuleChainId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config_schema::{self, NoConfiguration};
 use crate::message::RuleMessage;
 use crate::node::{ChainCommand, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -22,6 +24,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade: upgrade_input,
         default_configuration: || json!({"ruleChainId": null, "forwardMsgToDefaultRuleChain": false}),
+        schema: config_schema::of::<Config>,
         make: make_input,
         ..NodeType::FLOW
     },
@@ -30,6 +33,7 @@ pub(crate) const NODES: &[NodeType] = &[
         name: "output",
         description: "Sends a message back to the chain that it came from, through the connection of this node's name.",
         has_output: false,
+        schema: config_schema::of::<NoConfiguration>,
         make: |config| Ok(Arc::new(RuleChainOutputNode(config.name.to_owned()))),
         ..NodeType::FLOW
     },
@@ -51,14 +55,17 @@ struct RuleChainInputNode {
     by_originator: bool,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[schemars(title = "Rule chain", extend("x-editor" = "ruleChainId"))]
+    rule_chain_id: Option<String>,
+    #[serde(default)]
+    #[schemars(title = "To the chain of the originator")]
+    forward_msg_to_default_rule_chain: bool,
+}
+
 fn make_input(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        rule_chain_id: Option<String>,
-        #[serde(default)]
-        forward_msg_to_default_rule_chain: bool,
-    }
     let config: Config = config.parse()?;
     let id = config
         .rule_chain_id

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::config_schema::{self, NoConfiguration};
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
 use crate::node_types::NodeType;
@@ -14,6 +15,7 @@ pub(crate) const NODES: &[NodeType] = &[
         class: "flow.TbAckNode",
         name: "acknowledge",
         description: "Acknowledges a message, which goes on: what becomes of it no longer matters to its queue.",
+        schema: config_schema::of::<NoConfiguration>,
         make: |_| Ok(Arc::new(AckNode)),
         ..NodeType::FLOW
     },
@@ -24,6 +26,7 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         has_queue: true,
         upgrade: drop_queue_name,
+        schema: config_schema::of::<NoConfiguration>,
         make: |config| Ok(Arc::new(CheckpointNode(config.queue.map(str::to_owned)))),
         ..NodeType::FLOW
     },
@@ -31,6 +34,7 @@ pub(crate) const NODES: &[NodeType] = &[
         class: "transaction.TbSynchronizationBeginNode",
         name: "synchronization start",
         description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
+        schema: config_schema::of::<NoConfiguration>,
         make: |_| Ok(Arc::new(SynchronizationNode)),
         ..NodeType::ACTION
     },
@@ -38,6 +42,7 @@ pub(crate) const NODES: &[NodeType] = &[
         class: "transaction.TbSynchronizationEndNode",
         name: "synchronization end",
         description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
+        schema: config_schema::of::<NoConfiguration>,
         make: |_| Ok(Arc::new(SynchronizationNode)),
         ..NodeType::ACTION
     },

@@ -1,7 +1,9 @@
 //! One table of all node types: what their default configuration lacks, which wrong values are refused by the name of their
 //! field, and how messages leave them.
 
+mod checker;
 mod rows;
+mod schemas;
 
 use fieldline_core::ports::RuleNodeCatalog as _;
 use fieldline_model::RuleNodeId;

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use fieldline_model::kv::{KvValueRef, pack, unpack};
 use rustc_hash::FxHashSet;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::keys::{self, KeyPatterns};
+use super::keys::{self, KeyPatterns, KeysConfig};
+use crate::config_schema;
 use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
-use crate::nodes::message_part::MessagePart;
+use crate::nodes::message_part::{MessagePart, required};
 use crate::nodes::text::plain;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -22,6 +25,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         keys::upgrade(from_version, configuration, "fromMetadata", "copyFrom")
     },
     default_configuration: || json!({"copyFrom": "DATA", "keys": []}),
+    schema: config_schema::of_both::<CopyConfig, KeysConfig>,
     make,
     ..NodeType::TRANSFORMATION
 }];
@@ -31,8 +35,16 @@ struct CopyKeysNode {
     keys: KeyPatterns,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CopyConfig {
+    #[serde(default, deserialize_with = "keys::part")]
+    copy_from: Option<MessagePart>,
+}
+
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let (from, keys) = keys::part_and_keys(config, "copyFrom")?;
+    let from = required(config.parse::<CopyConfig>()?.copy_from, "copyFrom")?;
+    let keys = keys::configured(config)?;
     Ok(Arc::new(CopyKeysNode { from, keys }))
 }
 

@@ -12,10 +12,12 @@ use bytes::Bytes;
 use fieldline_core::ports::StateKey;
 use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{EntityKey, RuleNodeId, TenantId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::pending::{DeduplicationData, DeduplicationEntry, LIST, number_of};
+use crate::config_schema;
 use crate::message::{RuleMessage, derive_id};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -41,11 +43,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     has_queue: true,
     upgrade: drop_queue_name,
     default_configuration: || json!({"interval": 60, "strategy": "FIRST", "outMsgType": null, "maxPendingMsgs": 100, "maxRetries": 3}),
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::TRANSFORMATION
 }];
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum DeduplicationStrategyName {
     First,
@@ -69,24 +72,31 @@ struct MsgDeduplicationNode {
     queue: Option<String>,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[schemars(range(min = 1, max = i32::MAX), extend("x-unit" = "s"))]
+    interval: i64,
+    strategy: DeduplicationStrategyName,
+    #[schemars(title = "Type of the message with all", extend("x-editor" = "messageType"))]
+    out_msg_type: Option<String>,
+    #[serde(default = "hundred")]
+    #[schemars(title = "Most waiting messages", range(min = 1, max = MAX_PENDING))]
+    max_pending_msgs: i64,
+    #[serde(default = "three")]
+    #[schemars(range(min = 0, max = 100))]
+    max_retries: i64,
+}
+
+const fn hundred() -> i64 {
+    100
+}
+
+const fn three() -> i64 {
+    3
+}
+
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        interval: i64,
-        strategy: DeduplicationStrategyName,
-        out_msg_type: Option<String>,
-        #[serde(default = "hundred")]
-        max_pending_msgs: i64,
-        #[serde(default = "three")]
-        max_retries: i64,
-    }
-    const fn hundred() -> i64 {
-        100
-    }
-    const fn three() -> i64 {
-        3
-    }
     let queue = config.queue.map(str::to_owned);
     let config: Config = config.parse()?;
     if !(1..=i64::from(i32::MAX)).contains(&config.interval) {

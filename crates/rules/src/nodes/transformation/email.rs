@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fieldline_model::message::{DataType, MsgType};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config_schema;
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -28,21 +30,30 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "mailBodyType": "false",
         })
     },
+    schema: config_schema::of::<MsgToEmailNode>,
     make,
     ..NodeType::TRANSFORMATION
 }];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
 struct MsgToEmailNode {
+    #[schemars(title = "From")]
     from_template: TextTemplate,
+    #[schemars(title = "To")]
     to_template: TextTemplate,
+    #[schemars(title = "Cc")]
     cc_template: TextTemplate,
+    #[schemars(title = "Bcc")]
     bcc_template: TextTemplate,
+    #[schemars(title = "Subject")]
     subject_template: TextTemplate,
+    #[schemars(title = "Body")]
     body_template: TextTemplate,
+    #[schemars(title = "Whether the body is HTML")]
     is_html_template: TextTemplate,
+    #[schemars(title = "Kind of body", extend("enum" = ["false", "true", "dynamic", null]))]
     mail_body_type: Option<String>,
 }
 

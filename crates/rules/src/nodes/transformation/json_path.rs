@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::config_schema;
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -15,6 +17,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     name: "json path",
     description: "Replaces the body by what a JSONPath finds in it.",
     default_configuration: || json!({"jsonPath": "$"}),
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::TRANSFORMATION
 }];
@@ -22,12 +25,14 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 /// No path is that of the whole body.
 struct JsonPathNode(Option<JsonPath>);
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[schemars(title = "JSONPath")]
+    json_path: String,
+}
+
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        json_path: String,
-    }
     let parsed: Config = config.parse()?;
     let path = match parsed.json_path.as_str() {
         "$" => None,

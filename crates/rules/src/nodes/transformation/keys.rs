@@ -1,11 +1,12 @@
 //! Keys that are chosen by regular expressions, and the configurations that three nodes share.
 
 use fieldline_model::budget::{BudgetOverrun, EvaluationBudget};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::node::{NodeConfigError, NodeInitContext};
-use crate::nodes::message_part::{MessagePart, required, upgrade_flag};
+use crate::nodes::message_part::{MessagePart, upgrade_flag};
 use crate::nodes::regex::{RegexAllowance, WholeMatch};
 use crate::nodes::text::plain;
 
@@ -60,24 +61,26 @@ impl KeyPatterns {
     }
 }
 
-/// The part of a message that a field of a configuration names, and the expressions in its field `keys`.
+/// Keys to find, as they are configured.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct KeysConfig {
+    /// Keys, or regular expressions that match whole keys.
+    #[schemars(extend("x-editor" = "key"))]
+    keys: Vec<String>,
+}
+
+/// The expressions in the field `keys` of a configuration.
 ///
 /// # Errors
-/// A field is missing or wrong.
-pub(super) fn part_and_keys(
-    config: &NodeInitContext<'_>,
-    part_field: &str,
-) -> Result<(MessagePart, KeyPatterns), NodeConfigError> {
-    #[derive(Deserialize)]
-    struct Config {
-        keys: Vec<String>,
-    }
-    let part = config.value.get(part_field).map(MessagePart::deserialize);
-    let part = required(part.and_then(Result::ok), part_field)?;
-    Ok((
-        part,
-        KeyPatterns::new(&config.parse::<Config>()?.keys, config.regexes)?,
-    ))
+/// The field is missing or wrong.
+pub(super) fn configured(config: &NodeInitContext<'_>) -> Result<KeyPatterns, NodeConfigError> {
+    KeyPatterns::new(&config.parse::<KeysConfig>()?.keys, config.regexes)
+}
+
+/// Reads the part of a message that a field names; what is none reads as missing.
+pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MessagePart>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(MessagePart::deserialize(value).ok())
 }
 
 /// Brings up to date which part of a message a node works on. Version 0 had the flag `fromMetadata`, version 1 another name.

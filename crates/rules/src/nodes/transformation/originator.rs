@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use fieldline_model::{AlarmId, EntityId, EntityKey, EntityType};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, set_originator,
@@ -34,6 +36,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "entityNamePattern": null,
         })
     },
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::TRANSFORMATION
 }];
@@ -48,24 +51,35 @@ enum OriginatorSource {
 
 struct ChangeOriginatorNode(OriginatorSource);
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum OriginatorSourceName {
+    Customer,
+    Tenant,
+    Related,
+    AlarmOriginator,
+    Entity,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[schemars(title = "New originator")]
+    originator_source: Option<OriginatorSourceName>,
+    relations_query: Option<RelationsConfig>,
+    #[schemars(schema_with = "named_types")]
+    entity_type: Option<EntityType>,
+    #[schemars(title = "Entity name", extend("x-editor" = "template"))]
+    entity_name_pattern: Option<String>,
+}
+
+fn named_types(_: &mut SchemaGenerator) -> Schema {
+    let mut schema = config_schema::choice(entities::NAMED_TYPES.iter().map(|known| known.name()));
+    schema.insert("x-editor".to_owned(), "entityType".into());
+    schema
+}
+
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-    enum OriginatorSourceName {
-        Customer,
-        Tenant,
-        Related,
-        AlarmOriginator,
-        Entity,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        originator_source: Option<OriginatorSourceName>,
-        relations_query: Option<RelationsConfig>,
-        entity_type: Option<EntityType>,
-        entity_name_pattern: Option<String>,
-    }
     let config: Config = config.parse()?;
     let missing = |field: &str| NodeConfigError::new(field, "must be given");
     let source = match config

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use fieldline_model::budget::{BudgetOverrun, EvaluationBudget};
 use fieldline_model::kv::{pack, unpack};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::json;
 
-use super::keys::{self, KeyPatterns};
+use super::keys::{self, KeyPatterns, KeysConfig};
+use crate::config_schema;
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
-use crate::nodes::message_part::MessagePart;
+use crate::nodes::message_part::{MessagePart, required};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     class: "transform.TbDeleteKeysNode",
@@ -21,6 +24,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         keys::upgrade(from_version, configuration, "dataToFetch", "deleteFrom")
     },
     default_configuration: || json!({"deleteFrom": "DATA", "keys": []}),
+    schema: config_schema::of_both::<DeleteConfig, KeysConfig>,
     make,
     ..NodeType::TRANSFORMATION
 }];
@@ -30,8 +34,16 @@ struct DeleteKeysNode {
     keys: KeyPatterns,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DeleteConfig {
+    #[serde(default, deserialize_with = "keys::part")]
+    delete_from: Option<MessagePart>,
+}
+
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let (from, keys) = keys::part_and_keys(config, "deleteFrom")?;
+    let from = required(config.parse::<DeleteConfig>()?.delete_from, "deleteFrom")?;
+    let keys = keys::configured(config)?;
     Ok(Arc::new(DeleteKeysNode { from, keys }))
 }
 

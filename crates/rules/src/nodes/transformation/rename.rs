@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::keys;
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -20,6 +22,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         keys::upgrade(from_version, configuration, "fromMetadata", "renameIn")
     },
     default_configuration: || json!({"renameIn": "DATA", "renameKeysMapping": {"temperatureCelsius": "temperature"}}),
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::TRANSFORMATION
 }];
@@ -29,13 +32,15 @@ struct RenameKeysNode {
     names: Vec<(String, String)>,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    rename_in: Option<MessagePart>,
+    #[schemars(title = "Old and new keys", schema_with = "config_schema::text_pairs")]
+    rename_keys_mapping: Option<Map<String, Value>>,
+}
+
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        rename_in: Option<MessagePart>,
-        rename_keys_mapping: Option<Map<String, Value>>,
-    }
     let config: Config = config.parse()?;
     let mapping = config.rename_keys_mapping.unwrap_or_default();
     if mapping.is_empty() {

@@ -6,10 +6,12 @@ use fieldline_model::RuleNodeId;
 use fieldline_script::{Script, ScriptHost, TransformedMessage};
 use serde_json::json;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
 use crate::nodes::derived::branch;
+use crate::nodes::script::ScriptConfig;
 use crate::nodes::script::{self, PARAMS};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -23,16 +25,14 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "tbelScript": "return {msg: msg, metadata: metadata, msgType: msgType};",
         })
     },
+    schema: config_schema::of::<ScriptConfig>,
     make,
     ..NodeType::TRANSFORMATION
 }];
 
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    Ok(Arc::new(TransformMsgNode(script::compile(
-        config,
-        "jsScript",
-        "tbelScript",
-        PARAMS,
+    Ok(Arc::new(TransformMsgNode(script::compile::<ScriptConfig>(
+        config, PARAMS,
     )?)))
 }
 

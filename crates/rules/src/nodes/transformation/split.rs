@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::config_schema::{self, NoConfiguration};
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
 use crate::node_types::NodeType;
@@ -13,6 +14,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     class: "transform.TbSplitArrayMsgNode",
     name: "split array msg",
     description: "Makes a message of each element of the array in the body.",
+    schema: config_schema::of::<NoConfiguration>,
     make: |_| Ok(Arc::new(SplitArrayMsgNode)),
     ..NodeType::TRANSFORMATION
 }];

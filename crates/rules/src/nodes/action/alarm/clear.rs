@@ -5,14 +5,16 @@ use std::sync::Arc;
 use fieldline_model::entity::Alarm;
 use fieldline_model::{AlarmId, EntityType};
 use fieldline_script::Script;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{AlarmNodeOutcome, DETAILS_JS, DETAILS_TBEL, notify_alarm, with_details};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
-use crate::nodes::script;
+use crate::nodes::script::{self, DetailsScriptConfig};
 use crate::nodes::text_template::TextTemplate;
 
 pub(super) const NODE: NodeType = NodeType {
@@ -26,11 +28,12 @@ pub(super) const NODE: NodeType = NodeType {
             "alarmType": "General Alarm",
         })
     },
+    schema: config_schema::of_both::<DetailsScriptConfig, Config>,
     make,
     ..NodeType::ACTION
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Config {
     #[serde(default = "any")]
@@ -47,12 +50,7 @@ struct ClearAlarmNode {
 }
 
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let details = script::compile(
-        config,
-        "alarmDetailsBuildJs",
-        "alarmDetailsBuildTbel",
-        script::PARAMS,
-    )?;
+    let details = script::compile::<DetailsScriptConfig>(config, script::PARAMS)?;
     let Config { alarm_type } = config.parse()?;
     Ok(Arc::new(ClearAlarmNode { alarm_type, details }))
 }

@@ -6,15 +6,17 @@ use fieldline_core::ports::{AlarmDraft, AlarmPropagation, AlarmUpdate};
 use fieldline_model::entity::{Alarm, AlarmSeverity};
 use fieldline_model::{AlarmId, RuleNodeId};
 use fieldline_script::Script;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{AlarmNodeOutcome, DETAILS_JS, DETAILS_TBEL, notify_alarm, with_details};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
 use crate::nodes::action::derived;
-use crate::nodes::script;
+use crate::nodes::script::{self, DetailsScriptConfig};
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
@@ -31,22 +33,34 @@ pub(super) const NODE: NodeType = NodeType {
             "relationTypes": [], "dynamicSeverity": false,
         })
     },
+    schema: config_schema::of_both::<DetailsScriptConfig, Config>,
     make,
     ..NodeType::ACTION
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
     alarm_type: TextTemplate,
+    #[schemars(schema_with = "severity")]
     severity: Option<String>,
+    #[schemars(title = "Propagate to related entities")]
     propagate: bool,
     propagate_to_owner: bool,
     propagate_to_tenant: bool,
+    #[schemars(title = "Take the alarm of the message")]
     use_message_alarm_data: bool,
     overwrite_alarm_details: bool,
+    #[schemars(title = "Severity is a pattern")]
     dynamic_severity: bool,
+    #[schemars(extend("x-editor" = "relationType"))]
     relation_types: Option<Vec<String>>,
+}
+
+/// A severity, or a pattern of one.
+fn severity(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<_> = AlarmSeverity::ALL.iter().map(|known| known.name()).collect();
+    json_schema!({ "type": ["string", "null"], "examples": names, "x-editor": "severity" })
 }
 
 impl Default for Config {
@@ -82,12 +96,7 @@ enum SeveritySource {
 }
 
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
-    let script = script::compile(
-        config,
-        "alarmDetailsBuildJs",
-        "alarmDetailsBuildTbel",
-        script::PARAMS,
-    )?;
+    let script = script::compile::<DetailsScriptConfig>(config, script::PARAMS)?;
     let config: Config = config.parse()?;
     let severity = config.severity.unwrap_or_default();
     let severity = if config.dynamic_severity {

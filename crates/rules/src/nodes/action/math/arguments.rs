@@ -6,16 +6,18 @@ use std::sync::Arc;
 use fieldline_model::EntityKey;
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{NodeConfigError, NodeError};
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 /// Where a value comes from, or a result goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum MathArgumentType {
     Attribute,
@@ -25,7 +27,7 @@ pub(super) enum MathArgumentType {
     Constant,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MathArgumentConfig {
     #[serde(default)]
@@ -33,11 +35,22 @@ pub(super) struct MathArgumentConfig {
     #[serde(rename = "type")]
     kind: MathArgumentType,
     #[serde(default)]
+    #[schemars(extend("x-editor" = "template"))]
     key: Option<String>,
     #[serde(default)]
+    #[schemars(schema_with = "config_schema::attribute_scope")]
     attribute_scope: Option<String>,
     #[serde(default)]
     default_value: Option<f64>,
+}
+
+/// Where a result can go.
+pub(super) fn result_types(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = MathArgumentType::json_schema(generator);
+    if let Some(Value::Array(types)) = schema.get_mut("enum") {
+        types.retain(|name| name != "CONSTANT");
+    }
+    schema
 }
 
 /// An argument.

@@ -7,11 +7,13 @@ use fieldline_core::ports::AttributeSaveStrategy;
 use fieldline_model::kv::{pack, unpack};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::timeseries::{Attribute, AttributeScope};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::processing::{self, ATTRIBUTES, ActionSelector, ProcessingSettings};
+use super::super::processing::{self, ActionSelector, AttributeStrategies, ProcessingSettings};
 use super::super::{body, derived};
+use crate::config_schema;
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     AttributeValues, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
@@ -30,18 +32,22 @@ pub(super) const NODE: NodeType = NodeType {
             "sendAttributesUpdatedNotification": false, "updateAttributesOnlyOnValueChange": true,
         })
     },
+    schema: config_schema::of::<Config>,
     upgrade,
     make,
     ..NodeType::ACTION
 };
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
-    processing_settings: Option<ProcessingSettings>,
+    processing_settings: Option<ProcessingSettings<AttributeStrategies>>,
+    #[schemars(schema_with = "config_schema::attribute_scope")]
     scope: Option<String>,
+    #[schemars(title = "Notify the device")]
     notify_device: bool,
     send_attributes_updated_notification: bool,
+    #[schemars(title = "Save changed values only")]
     update_attributes_only_on_value_change: bool,
 }
 
@@ -60,7 +66,7 @@ fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> 
         notifies: config.send_attributes_updated_notification,
         tells_device: config.notify_device,
         only_changes: config.update_attributes_only_on_value_change,
-        processing: ActionSelector::new(config.processing_settings, ATTRIBUTES)?,
+        processing: ActionSelector::new(config.processing_settings)?,
     }))
 }
 

@@ -6,10 +6,12 @@ use fieldline_core::ports::StoreResult;
 use fieldline_devices::downlink::AttributeUpdate;
 use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::attributes::{configured_scope, push_notification, scope_of};
+use crate::config_schema;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -25,16 +27,20 @@ pub(super) const NODE: NodeType = NodeType {
             "scope": "SERVER_SCOPE", "keys": [], "sendAttributesDeletedNotification": false, "notifyDevice": false,
         })
     },
+    schema: config_schema::of::<Config>,
     make,
     ..NodeType::ACTION
 };
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
+    #[schemars(schema_with = "config_schema::attribute_scope")]
     scope: Option<String>,
+    #[schemars(extend("x-editor" = "key"))]
     keys: Option<Vec<TextTemplate>>,
     send_attributes_deleted_notification: bool,
+    #[schemars(title = "Notify the device")]
     notify_device: bool,
 }
 

@@ -6,6 +6,7 @@ use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
 
 use super::super::body;
+use crate::config_schema::{self, NoConfiguration};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::NodeType;
@@ -15,6 +16,7 @@ pub(super) const NODE: NodeType = NodeType {
     class: "telemetry.TbCalculatedFieldsNode",
     name: "calculated fields and alarm rules",
     description: "Pushes incoming messages to calculated fields and alarm rules.",
+    schema: config_schema::of::<NoConfiguration>,
     make,
     ..NodeType::ACTION
 };

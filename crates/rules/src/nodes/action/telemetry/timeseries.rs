@@ -5,11 +5,13 @@ use std::sync::Arc;
 use fieldline_core::ports::TelemetrySaveStrategy;
 use fieldline_core::usage::ApiFeature;
 use fieldline_model::message::MsgType;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::body;
-use super::super::processing::{self, ActionSelector, ProcessingSettings, TIMESERIES};
+use super::super::processing::{self, ActionSelector, ProcessingSettings, TimeseriesStrategies};
+use crate::config_schema;
 use crate::message::{MessageMetadata, RuleMessage};
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, TelemetryValues,
@@ -27,19 +29,22 @@ pub(super) const NODE: NodeType = NodeType {
             "defaultTTL": 0, "useServerTs": false, "processingSettings": processing::on_every_message(),
         })
     },
+    schema: config_schema::of::<Config>,
     upgrade,
     make,
     ..NodeType::ACTION
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
 struct Config {
     #[serde(rename = "defaultTTL")]
+    #[schemars(title = "Default TTL", extend("x-unit" = "s"))]
     default_ttl: i64,
+    #[schemars(title = "Use the time of the server")]
     use_server_ts: bool,
-    processing_settings: Option<ProcessingSettings>,
+    processing_settings: Option<ProcessingSettings<TimeseriesStrategies>>,
 }
 
 struct MsgTimeseriesNode {
@@ -53,7 +58,7 @@ fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> 
     Ok(Arc::new(MsgTimeseriesNode {
         default_ttl: config.default_ttl,
         use_server_ts: config.use_server_ts,
-        processing: ActionSelector::new(config.processing_settings, TIMESERIES)?,
+        processing: ActionSelector::new(config.processing_settings)?,
     }))
 }
 
