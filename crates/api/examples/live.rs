@@ -157,6 +157,7 @@ impl ExampleServer {
             token_key: TokenKey::random(),
             token_settings: None,
             mailer: Arc::new(NoMails),
+            overload: fieldline_core::overload::OverloadMonitor::new(clock.clone()),
             sms: Arc::new(fieldline_core::ports::NoSms),
             system_info: Arc::new(fieldline_core::ports::NoSystemInfo),
             rest_requests: RestApiRequests::new("live", RestRequestLimits::default()),
@@ -172,8 +173,10 @@ impl ExampleServer {
             tenant_transfer: TenantTransfer::new(world.context.clone(), live.clone()),
             scripts: Arc::new(NoScriptTester),
             rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
+            rule_counters: Arc::new(fieldline_core::ports::NoRuleCounters),
             replays: Arc::new(NoRuleReplay),
             reprocess: Arc::new(NoFieldReprocess),
+            certificates: fieldline_api::CertificateFiles::default(),
             observed_store: live.clone(),
             queries: world.queries.clone(),
         };

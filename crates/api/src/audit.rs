@@ -50,7 +50,7 @@ pub(crate) async fn audit_request(api: SharedApi, rule: AuditRule, request: Requ
         peer: crate::caller::peer(&parts.extensions),
         body: Bytes::new(),
     };
-    if let AuditRule::Upload(_) = rule {
+    if let AuditRule::Upload(_) | AuditRule::File(_) = rule {
         let response = next.run(Request::from_parts(parts, body)).await;
         return about
             .record_outcome(&api, &caller.principal, rule, response)

@@ -35,16 +35,20 @@ mod entity_query;
 mod entity_search;
 mod entity_view;
 mod event;
+mod image;
 mod login;
 mod ota_package;
+mod overload;
 mod password_reset;
 mod profile;
 mod queue;
 mod queue_stats;
 mod relation;
 mod relation_list;
+mod resource;
 mod rpc;
 mod rule_chain;
+mod rule_chain_counters;
 mod rule_chain_replay;
 mod rule_engine;
 mod rule_node;
@@ -74,6 +78,7 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(bulk_import::routes())
         .merge(login::routes())
         .merge(ota_package::routes())
+        .merge(overload::routes())
         .merge(password_reset::routes())
         .merge(admin::routes())
         .merge(admin_mail::routes())
@@ -106,6 +111,7 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(alarm_query::routes())
         .merge(alarm_comment::routes())
         .merge(rule_chain::routes())
+        .merge(rule_chain_counters::routes())
         .merge(rule_chain_replay::routes())
         .merge(rule_engine::routes())
         .merge(rule_node::routes())
@@ -121,6 +127,8 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(usage::routes())
         .merge(absent_features::routes())
         .merge(device_connectivity::routes())
+        .merge(image::routes())
+        .merge(resource::routes())
         .merge(widget_type::routes())
         .merge(widgets_bundle::routes())
 }

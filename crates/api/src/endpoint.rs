@@ -91,6 +91,8 @@ pub(crate) enum MaxUpload {
     Body,
     /// The setting `max-package`: the data of an OTA package, which is streamed to disk.
     Package,
+    /// The setting `max-resource`: a file that people upload, which is streamed to disk.
+    Resource,
 }
 
 /// Format of error responses.
@@ -187,7 +189,7 @@ impl Endpoint {
             describe_errors(item, self.errors);
         }
         handlers = run_as(self.effect, handlers);
-        if self.max_upload == MaxUpload::Package {
+        if self.max_upload != MaxUpload::Body {
             handlers = handlers.layer(DefaultBodyLimit::disable());
         }
         if self.access == EndpointAccess::Public {
@@ -206,7 +208,7 @@ impl Endpoint {
             let gate = EndpointGate {
                 allowed,
                 open_to_public_sessions: self.open_to_public_sessions,
-                is_upload: self.max_upload == MaxUpload::Package,
+                is_upload: self.max_upload != MaxUpload::Body,
             };
             handlers = handlers.route_layer(middleware::from_fn_with_state(
                 SharedApi::clone(api),
@@ -256,12 +258,12 @@ impl ApiRoutes {
         endpoints
     }
 
-    /// Returns the endpoints that accept the data of a package.
-    pub(crate) fn package_uploads(&self) -> Vec<RestEndpoint> {
+    /// Returns the endpoints that accept more than the body of a request, and what.
+    pub(crate) fn uploads(&self) -> Vec<(RestEndpoint, MaxUpload)> {
         let uploads = self.endpoints.iter();
         uploads
-            .filter(|endpoint| endpoint.max_upload == MaxUpload::Package)
-            .flat_map(Endpoint::registered)
+            .filter(|endpoint| endpoint.max_upload != MaxUpload::Body)
+            .flat_map(|endpoint| endpoint.registered().map(|found| (found, endpoint.max_upload)))
             .collect()
     }
 

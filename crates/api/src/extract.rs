@@ -160,6 +160,34 @@ impl<S: Send + Sync, const N: usize> FromRequestParts<S> for PathIds<N> {
     }
 }
 
+/// The path parameters of a request for a version of something: its id and the version.
+pub(crate) struct PathVersion {
+    pub(crate) id: Uuid,
+    pub(crate) version: i64,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PathVersion {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let params = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
+        let texts: Vec<&str> = params.iter().map(|(_, text)| text).collect();
+        let [id, version] = texts[..] else {
+            return Err(ApiError::bad_request(
+                "The path does not hold an id and a version",
+            ));
+        };
+        Ok(Self {
+            id: parse_uuid(id)?,
+            version: version
+                .parse()
+                .map_err(|_| ApiError::bad_request(format!("Invalid version: {version}")))?,
+        })
+    }
+}
+
 /// Parses a bare UUID.
 pub(crate) fn parse_uuid(text: &str) -> Result<Uuid, ApiError> {
     // Only the hyphenated form: the crate would also accept braces and URNs.

@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::memory_pool::{ExhaustedLimit, MemoryPool, MemoryRefusal, MemoryShare};
+use fieldline_core::options::ByteSize;
 use fieldline_model::TenantId;
 use futures::{Stream, StreamExt as _, stream};
 use parking_lot::Mutex;
@@ -27,10 +28,15 @@ const ANSWER_PIECE: usize = 256 << 10;
 /// Seconds after which a client may retry.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
+/// Size of the pool for public images.
+pub const PUBLIC_MEMORY: ByteSize = ByteSize::mib(16);
+
 /// The memory pools; see the module.
 pub(crate) struct ApiMemory {
     /// Data read for responses, and responses in transit.
     pub(crate) answers: Arc<MemoryPool>,
+    /// Images that are sent to whoever has their public link: such downloads shall not use up what a tenant's users need.
+    pub(crate) public: Arc<MemoryPool>,
     /// Request bodies, and the data parsed from them.
     pub(crate) requests: Arc<MemoryPool>,
     /// Subscriptions of WebSockets, and updates not sent yet.
@@ -44,6 +50,7 @@ impl ApiMemory {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             answers: MemoryPool::new("api.answer-memory", options.answer_memory),
+            public: MemoryPool::new("api.public-images", PUBLIC_MEMORY),
             requests: MemoryPool::new("api.request-memory", options.request_memory),
             sockets: MemoryPool::new("api.socket-memory", options.socket_memory),
             max_body: options.max_body.as_usize(),

@@ -1,12 +1,15 @@
-//! The OpenAPI description, and the pages that show it.
+//! The OpenAPI description.
 
-use axum::response::Redirect;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use bytes::Bytes;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa_swagger_ui::SwaggerUi;
 
-/// Path of the description, for client generators.
+use crate::compression;
+
+/// Path of the description, for client generators and the pages that show it.
 const DOCUMENT: &str = "/v3/api-docs/thingsboard";
 
 #[derive(OpenApi)]
@@ -31,10 +34,28 @@ pub(crate) fn empty() -> utoipa::openapi::OpenApi {
     document
 }
 
-/// Returns the routes of the description and of the pages that show it.
+/// Returns the route of the description. It is kept as compressed text: the tree that it is made of takes some megabytes.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>(
-    document: utoipa::openapi::OpenApi,
+    document: &utoipa::openapi::OpenApi,
 ) -> axum::Router<S> {
-    axum::Router::from(SwaggerUi::new("/swagger-ui").url(DOCUMENT, document))
-        .route("/swagger-ui.html", get(async || Redirect::to("/swagger-ui/")))
+    let text = serde_json::to_vec(document).unwrap_or_default();
+    let packed = compression::gzip_small(&text).unwrap_or_default();
+    axum::Router::new().route(
+        DOCUMENT,
+        get(async move |request: HeaderMap| answer(&packed, &request)),
+    )
+}
+
+fn answer(packed: &Bytes, request: &HeaderMap) -> Response {
+    let head = [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::VARY, "Accept-Encoding"),
+    ];
+    if compression::takes_gzip(request) {
+        return (head, [(header::CONTENT_ENCODING, "gzip")], packed.clone()).into_response();
+    }
+    match compression::inflate(packed) {
+        Some(text) => (head, text).into_response(),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }

@@ -47,6 +47,8 @@ pub struct Options {
     pub max_body: ByteSize,
     /// Largest OTA package that can be uploaded. The tenant profile limits the total of a tenant.
     pub max_package: ByteSize,
+    /// Largest image or other resource that can be uploaded. The tenant profile may allow less.
+    pub max_resource: ByteSize,
     /// Public address of the platform, for links, such as `https://iot.example.com`; if empty, it is taken from each
     /// request.
     pub public_url: String,
@@ -71,6 +73,7 @@ impl Default for Options {
             live_refresh: HumanDuration::secs(60),
             max_body: ByteSize::mib(16),
             max_package: ByteSize::mib(256),
+            max_resource: ByteSize::mib(50),
             public_url: String::new(),
         }
     }

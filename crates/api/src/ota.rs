@@ -69,20 +69,17 @@ pub(crate) async fn receive(
         ApiError::with_status(status, ErrorCode::BadRequestParams, error.body_text())
     };
     loop {
-        let field = form.next_field().await.map_err(|error| {
-            if head.is_too_large.load(Ordering::Relaxed) {
-                let status = StatusCode::PAYLOAD_TOO_LARGE;
-                return ApiError::with_status(status, ErrorCode::BadRequestParams, TOO_LARGE);
-            }
-            malformed(error)
-        });
+        let field = form
+            .next_field()
+            .await
+            .map_err(|error| head.refusal().unwrap_or_else(|| malformed(error)));
         let Some(mut field) = field? else {
             return Err(ApiError::bad_request("Required part 'file' is not present."));
         };
         if field.name() != Some("file") {
             continue;
         }
-        head.is_over.store(true, Ordering::Relaxed);
+        head.set_in_file(true);
         let file = UploadedFile {
             name: field.file_name().map(str::to_owned),
             content_type: field.content_type().map(str::to_owned),
@@ -104,21 +101,36 @@ pub(crate) async fn receive(
     }
 }
 
-/// State of the part of a form before its file.
+/// State of the parts of a form beside its file.
 #[derive(Default)]
-struct FormPreamble {
-    is_over: AtomicBool,
+pub(crate) struct FormPreamble {
+    is_in_file: AtomicBool,
     is_too_large: AtomicBool,
 }
 
-/// Makes the body fail if the part before the file is larger than a form may have: the multipart reader buffers the
+impl FormPreamble {
+    /// Says whether what comes is the file, which has a limit of its own.
+    pub(crate) fn set_in_file(&self, is_in_file: bool) {
+        self.is_in_file.store(is_in_file, Ordering::Relaxed);
+    }
+
+    /// The answer where the body was cut off because the other parts are too large.
+    pub(crate) fn refusal(&self) -> Option<ApiError> {
+        let status = StatusCode::PAYLOAD_TOO_LARGE;
+        self.is_too_large
+            .load(Ordering::Relaxed)
+            .then(|| ApiError::with_status(status, ErrorCode::BadRequestParams, TOO_LARGE))
+    }
+}
+
+/// Makes the body fail if the parts beside the file are larger than a form may have: the multipart reader buffers the
 /// head of a part until it is complete.
-fn bounded(request: Request, head: Arc<FormPreamble>) -> Request {
+pub(crate) fn bounded(request: Request, head: Arc<FormPreamble>) -> Request {
     let mut left = MAX_FORM_OVERHEAD;
     request.map(|body| {
         Body::from_stream(body.into_data_stream().map(move |data| {
             let data = data?;
-            if !head.is_over.load(Ordering::Relaxed) {
+            if !head.is_in_file.load(Ordering::Relaxed) {
                 left = left.checked_sub(data.len()).ok_or_else(|| {
                     head.is_too_large.store(true, Ordering::Relaxed);
                     axum::Error::new(TOO_LARGE)

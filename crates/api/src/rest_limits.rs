@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
+use fieldline_core::overload::RefusedLimit;
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_core::rate_limits::{RateLimit, RateLimiter};
+use fieldline_core::usage::UsageStore;
 use fieldline_entities::access::Principal;
 use fieldline_model::{CustomerId, EntityType, TenantId};
 use quick_cache::sync::Cache;
@@ -21,6 +23,8 @@ const MAX_COUNTED: usize = 20_000;
 pub(crate) struct RestLimits {
     stores: EntityStores,
     clock: SharedClock,
+    /// Where refusals are counted.
+    usage: Arc<UsageStore>,
     tenants: Cache<TenantId, Arc<TenantRequestLimits>>,
     /// Counters of customers, with the limit they were created for.
     customers: Cache<(TenantId, CustomerId), Arc<CustomerRequestLimit>>,
@@ -40,10 +44,11 @@ struct CustomerRequestLimit {
 }
 
 impl RestLimits {
-    pub(crate) fn new(stores: &EntityStores, clock: &SharedClock) -> Self {
+    pub(crate) fn new(stores: &EntityStores, clock: &SharedClock, usage: &Arc<UsageStore>) -> Self {
         Self {
             stores: stores.clone(),
             clock: Arc::clone(clock),
+            usage: Arc::clone(usage),
             tenants: Cache::new(MAX_COUNTED),
             customers: Cache::new(MAX_COUNTED),
             changes: AtomicU64::new(0),
@@ -52,7 +57,9 @@ impl RestLimits {
 
     /// Counts a request; system administrators have no limit.
     pub(crate) async fn try_acquire(&self, who: &Principal) -> ApiResult<()> {
-        let refuse = |of: &str| {
+        let refuse = |of: &'static str, limit: &RateLimit| {
+            let limit = RefusedLimit::Rate(limit.clone());
+            self.usage.of(who.tenant).refusals().add(of, "requests", limit);
             ApiError::new(
                 ErrorCode::TooManyRequests,
                 format!("Too many requests for current {of}!"),
@@ -62,13 +69,13 @@ impl RestLimits {
             return Ok(());
         }
         let limits = self.of(who.tenant).await?;
-        if limits.all.as_ref().is_some_and(|all| !all.try_take(1)) {
-            return Err(refuse("tenant"));
+        if let Some(all) = limits.all.as_ref().filter(|all| !all.try_take(1)) {
+            return Err(refuse("tenant", all.limit()));
         }
         if let Some(limit) = limits.per_customer.as_ref().filter(|_| !who.customer.is_null()) {
             let of_customer = self.of_customer((who.tenant, who.customer), limit);
             if !of_customer.limiter.try_take(1) {
-                return Err(refuse("customer"));
+                return Err(refuse("customer", limit));
             }
         }
         Ok(())

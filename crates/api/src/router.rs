@@ -8,7 +8,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::endpoint::{ApiRoutes, RestEndpoint};
+use crate::endpoint::{ApiRoutes, MaxUpload, RestEndpoint};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
 use crate::state::{ApiDependencies, ApiState, SharedApi};
@@ -39,11 +39,12 @@ pub fn router(deps: ApiDependencies, options: Options) -> axum::Router {
     let limits = Arc::new(BodyLimits {
         body: api.options.max_body.0,
         package: api.options.max_package.0.saturating_add(FORM),
-        packages: routes.package_uploads(),
+        resource: api.options.max_resource.0.saturating_add(FORM),
+        uploads: routes.uploads(),
     });
     let (router, document) = routes.build(&api, openapi::empty());
     router
-        .merge(openapi::routes(document))
+        .merge(openapi::routes(&document))
         .merge(ws::routes())
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
@@ -57,18 +58,23 @@ pub fn router(deps: ApiDependencies, options: Options) -> axum::Router {
 struct BodyLimits {
     body: u64,
     package: u64,
-    /// The endpoints that accept packages.
-    packages: Vec<RestEndpoint>,
+    resource: u64,
+    /// The endpoints that accept more than the body of a request.
+    uploads: Vec<(RestEndpoint, MaxUpload)>,
 }
 
 impl BodyLimits {
     fn of(&self, request: &Request) -> u64 {
         let path = request.extensions().get::<MatchedPath>();
-        let takes_package = self.packages.iter().any(|endpoint| {
+        let upload = self.uploads.iter().find(|(endpoint, _)| {
             endpoint.method == request.method().as_str()
                 && path.is_some_and(|path| path.as_str() == endpoint.path)
         });
-        if takes_package { self.package } else { self.body }
+        match upload.map_or(MaxUpload::Body, |(_, upload)| *upload) {
+            MaxUpload::Body => self.body,
+            MaxUpload::Package => self.package,
+            MaxUpload::Resource => self.resource,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fieldline_core::any_entity::{AnyEntity, EntityKind};
@@ -10,9 +11,10 @@ use fieldline_core::events::EntityEvents;
 use fieldline_core::fair_reads::FairReads;
 use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::options::ByteSize;
+use fieldline_core::overload::OverloadMonitor;
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, MailSender, RuleEngine, RuleNodeCatalog, RuleUsageSource, ScriptTester,
-    SmsSender, StoreError, SystemInfoSource, TimeSeriesStore,
+    AttributeStore, EntityStores, MailSender, RuleCounterSource, RuleEngine, RuleNodeCatalog,
+    RuleUsageSource, ScriptTester, SmsSender, StoreError, SystemInfoSource, TimeSeriesStore,
 };
 use fieldline_core::set_aside::SetAsideService;
 use fieldline_core::usage::UsageStore;
@@ -53,6 +55,8 @@ pub struct ApiDependencies {
     pub sms: Arc<dyn SmsSender>,
     /// Measures the load of the machine.
     pub system_info: Arc<dyn SystemInfoSource>,
+    /// What is throttled or behind.
+    pub overload: Arc<OverloadMonitor>,
     /// Usage and limits of tenants.
     pub usage: Arc<UsageStore>,
     /// Clients that wait for responses of rule chains.
@@ -71,6 +75,8 @@ pub struct ApiDependencies {
     pub scripts: Arc<dyn ScriptTester>,
     /// Measures the tenants' usage of the rule engine.
     pub rule_usage: Arc<dyn RuleUsageSource>,
+    /// Counts what the nodes of rule chains do.
+    pub rule_counters: Arc<dyn RuleCounterSource>,
     /// Publishes changes of values.
     pub observed_store: Arc<ObservedStore>,
     /// Answers entity queries.
@@ -79,6 +85,17 @@ pub struct ApiDependencies {
     pub replays: Arc<dyn RuleReplay>,
     /// Reprocesses stored values with calculated fields.
     pub reprocess: Arc<dyn FieldReprocess>,
+    /// The certificates that devices are shown.
+    pub certificates: CertificateFiles,
+}
+
+/// Files with the certificate chains of the device servers in PEM, for people whose devices have to trust them.
+#[derive(Debug, Clone, Default)]
+pub struct CertificateFiles {
+    /// That of MQTT over TLS.
+    pub mqtts: Option<PathBuf>,
+    /// That of CoAP over DTLS.
+    pub coaps: Option<PathBuf>,
 }
 
 /// State shared by all handlers.
@@ -141,11 +158,15 @@ impl ApiState {
         services.actions.set_audit_trail(audit.clone());
         let sessions = Arc::new(LoginSessions::new(&entities, Arc::clone(&clock)));
         let telemetry = Arc::new(SaveContext::new(entities.clone()));
-        let rest_limits = Arc::new(RestLimits::new(&entities, &clock));
+        let rest_limits = Arc::new(RestLimits::new(&entities, &clock, &deps.usage));
         events.listen(Arc::clone(&rest_limits) as _);
         events.listen(Arc::clone(&sessions) as _);
         events.listen(Arc::clone(&telemetry) as _);
         let memory = ApiMemory::new(&options);
+        for pool in [&memory.answers, &memory.public, &memory.requests, &memory.sockets] {
+            deps.overload.add(Arc::clone(pool) as _);
+        }
+        let socket_limits = WsLimits::new(&deps.usage);
         let hub = SubscriptionHub::new(Arc::clone(&memory.sockets));
         deps.observed_store.listen(Arc::clone(&hub) as _);
         events.listen(Arc::clone(&hub) as _);
@@ -163,7 +184,7 @@ impl ApiState {
             deps,
             downloads,
             hub,
-            socket_limits: Arc::default(),
+            socket_limits,
             tokens,
             audit,
             memory,

@@ -18,6 +18,8 @@ PREFERRED = ("MIT", "APACHE", "BSD", "ISC", "ZLIB", "0BSD", "BSL", "UNLICENSE")
 LICENSE_FILE = re.compile(r"^(licen[cs]e|copying|copyright|notice|unlicense)", re.I)
 # Sources of other projects inside of crates, which have files of their own.
 VENDORED = "-sys"
+# Crates of which a build script packs files into the program.
+PACKED = ("utoipa-swagger-ui-vendored",)
 
 
 def linked():
@@ -34,7 +36,8 @@ def linked():
             continue
         seen.add(package)
         for dependency in nodes[package]["deps"]:
-            if any(kind["kind"] is None for kind in dependency["dep_kinds"]):
+            is_packed = packages[dependency["pkg"]]["name"] in PACKED
+            if is_packed or any(kind["kind"] is None for kind in dependency["dep_kinds"]):
                 waiting.append(dependency["pkg"])
     others = (packages[package] for package in seen if packages[package]["source"])
     return sorted(others, key=lambda package: (package["name"], package["version"]))

@@ -81,7 +81,7 @@ pub(crate) struct Config {
     pub events: retention::Options,
     /// Time series, latest values and attributes.
     pub series: fieldline_storage::series::Options,
-    /// Entities.
+    /// The database of entities.
     pub sql: fieldline_storage::sql::Options,
     /// Logins, tokens and limits of the REST API.
     pub api: fieldline_api::Options,
@@ -233,4 +233,4 @@ impl HttpOptions {
 }
 
 /// Keys whose values are never printed.
-pub(crate) const SECRETS: [&str; 1] = ["admin-password"];
+pub(crate) const SECRETS: [&str; 2] = ["admin-password", "sql.url"];

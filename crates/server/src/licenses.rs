@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use flate2::read::GzDecoder;
+
 /// Name, version and licence of each third-party crate, one per line.
 const CRATES: &str = include_str!("../licenses/crates.tsv");
-/// Licence texts, each below the crates that it applies to.
-const TEXTS: &str = include_str!("../licenses/texts.txt");
+/// Licence texts, each below the crates that it applies to, compressed.
+const TEXTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/licenses.gz"));
 
 /// Prints the licence of the program, the third-party crates with their licences, and all licence texts.
 pub(crate) fn print(out: &mut impl Write) -> io::Result<()> {
@@ -15,5 +17,7 @@ pub(crate) fn print(out: &mut impl Write) -> io::Result<()> {
         let mut next = || fields.next().unwrap_or_default();
         writeln!(out, "{:36} {:12} {}", next(), next(), next())?;
     }
-    write!(out, "\n{TEXTS}")
+    writeln!(out)?;
+    io::copy(&mut GzDecoder::new(TEXTS), out)?;
+    Ok(())
 }

@@ -25,6 +25,7 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
     let connections = u64::from(config.sql.readers + config.sql.list_readers) + WRITERS;
     vec![
         ("api.answer-memory", api.answer_memory.0),
+        ("public images", fieldline_api::PUBLIC_MEMORY.0),
         ("api.request-memory", api.request_memory.0),
         ("api.socket-memory", api.socket_memory.0),
         ("api.query-memory", api.query_memory.0),
@@ -50,6 +51,7 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
         ("series.cells-cache", 2 * series.cells_cache.0),
         ("sql.page-cache", connections * config.sql.page_cache.0),
         ("ota.cache", config.ota.cache.0),
+        ("previews of images", fieldline_entities::services::PREVIEW_MEMORY),
     ]
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{AuditStore, EventStore, StoreResult};
-use fieldline_entities::services::{AlarmService, OtaPackageService, RpcCleanupService};
+use fieldline_entities::services::{AlarmService, OtaPackageService, ResourceService, RpcCleanupService};
 use fieldline_model::entity::EventKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,7 @@ pub(crate) struct RetentionWorker {
     pub(crate) alarms: AlarmService,
     pub(crate) rpcs: RpcCleanupService,
     pub(crate) packages: OtaPackageService,
+    pub(crate) resources: ResourceService,
     pub(crate) events: Arc<dyn EventStore>,
     pub(crate) audit: Arc<dyn AuditStore>,
     pub(crate) clock: SharedClock,
@@ -85,6 +86,11 @@ impl RetentionWorker {
             Ok(0) => {}
             Ok(uploads) => info!(uploads, "deleted uploads that nobody finished"),
             Err(error) => warn!(%error, "cannot delete uploads that nobody finished, trying again later"),
+        }
+        match self.resources.discard_abandoned().await {
+            Ok(0) => {}
+            Ok(files) => info!(files, "deleted files of resources that nobody finished"),
+            Err(error) => warn!(%error, "cannot delete files that nobody finished, trying again later"),
         }
         let audit_ttl = millis(self.options.audit_ttl);
         let deleted = match audit_ttl {
@@ -188,6 +194,7 @@ mod tests {
             alarms: services.alarms,
             rpcs: services.rpc_cleanup,
             packages: services.ota_packages,
+            resources: services.resources,
             events: stores.events.clone(),
             audit: stores.audit.clone(),
             clock,

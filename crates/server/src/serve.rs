@@ -141,7 +141,7 @@ impl PlatformContext<'_> {
     async fn run(&self, addresses: ListenAddresses) -> Result<(), ServeError> {
         let config = &self.loaded.config;
         self.stores.seed(config, self.demo).await?;
-        let core = PlatformCore::start(self.stores, config).await?;
+        let core = PlatformCore::start(self.stores, self.dir, config).await?;
         let result = self.serve(&core, addresses).await;
         core.finish(self.stores, self.stop.deadline()).await;
         result

@@ -128,6 +128,7 @@ impl RunningServers {
         };
         let routes = api
             .merge(device_http::router(self.services.clone(), device_limits))
+            .merge(fieldline_web::documentation())
             .merge(probes.clone());
         let routes = match options.ui_source() {
             Some(source) => fieldline_web::add_to(routes, source),

@@ -1,5 +1,7 @@
 //! Load of the machine, read from `/proc` and from the file system of the data directory.
 
+mod recorder;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,6 +9,8 @@ use async_trait::async_trait;
 use fieldline_core::ports::{SystemInfoSource, SystemResources};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+
+pub(crate) use self::recorder::SystemInfoRecorder;
 
 /// How long the processors are sampled.
 const CPU_SAMPLE_TIME: Duration = Duration::from_millis(200);

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::observed_store::ObservedStore;
+use fieldline_core::overload::{JournalOverload, OverloadMonitor};
 use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine, RuleNodeCatalog};
 use fieldline_entities::entity_query::{self, EntityQueryService};
 use fieldline_entities::password::PasswordHashPool;
 use fieldline_entities::services::{ServiceContext, seed};
 use fieldline_journal::{EmbeddedJournal, InFlightFile};
-use fieldline_storage::series::SeriesStore;
+use fieldline_storage::series::{SeriesKind, SeriesStore, SqlSeriesOptions};
 use fieldline_storage::sql::EntityDatabase;
 use tracing::warn;
 
@@ -35,15 +36,54 @@ pub(crate) struct PlatformStores {
     /// Records the work in progress, if the file for it could be opened.
     in_flight: Option<Arc<InFlightFile>>,
     events: Arc<EntityEvents>,
+    /// What is throttled or behind.
+    overload: Arc<OverloadMonitor>,
     clock: SharedClock,
+}
+
+/// Says what lies in the data directory although the settings have it elsewhere: nothing moves it there.
+fn warn_of_unused(dir: &DataDir, config: &Config) {
+    let kept_in_sql = [
+        (dir.entities(), config.sql.url.is_some()),
+        (dir.series(), config.series.kind == SeriesKind::Sql),
+    ];
+    for (path, is_elsewhere) in kept_in_sql {
+        if is_elsewhere && path.exists() {
+            warn!(path = %path.display(), "not used: the settings have it in the database of `sql.url`, and nothing moves it there");
+        }
+    }
+}
+
+/// Opens the time-series store that the settings ask for.
+async fn open_series(
+    dir: &DataDir,
+    config: &Config,
+    clock: &SharedClock,
+) -> Result<Arc<SeriesStore>, ServeError> {
+    let (dir, options, clock) = (dir.series(), config.series.clone(), clock.clone());
+    let url = config.sql.url.clone().filter(|_| options.kind == SeriesKind::Sql);
+    let open = move || match url {
+        Some(url) => {
+            let tables = SqlSeriesOptions {
+                url,
+                connections: options.connections,
+            };
+            SeriesStore::open_sql(&tables, &options, clock)
+        }
+        None => SeriesStore::open(&dir, &options, clock),
+    };
+    Ok(tokio::task::spawn_blocking(open)
+        .await
+        .map_err(ServeError::start)??)
 }
 
 impl PlatformStores {
     pub(crate) async fn open(dir: &DataDir, config: &Config) -> Result<Self, ServeError> {
         let clock: SharedClock = Arc::new(SystemClock);
         let journal = Arc::new(EmbeddedJournal::open(&dir.journal(), &config.journal)?);
-        let series = SeriesStore::open(&dir.series(), &config.series, clock.clone())?;
-        let database = EntityDatabase::sqlite(&dir.entities(), &config.sql).await?;
+        warn_of_unused(dir, config);
+        let database = EntityDatabase::open(&dir.entities(), &config.sql).await?;
+        let series = open_series(dir, config, &clock).await?;
         let live = ObservedStore::new(
             series.clone(),
             series.clone(),
@@ -54,8 +94,12 @@ impl PlatformStores {
         let hands = InFlightFile::open(dir.root())
             .inspect_err(|error| warn!(%error, "cannot open the notes of what is in hand, going on without"))
             .ok();
+        let overload = OverloadMonitor::new(clock.clone());
+        overload.add(Arc::new(JournalOverload(journal.clone())));
+        overload.add(series.clone());
         Ok(Self {
             journal,
+            overload,
             observed_store: live,
             in_flight: hands.map(Arc::new),
             series,
@@ -91,6 +135,13 @@ impl PlatformStores {
             Arc::new(NoRuleEngine),
             Arc::new(NoRuleNodes),
         );
+        let is_shared = config.sql.url.is_some();
+        if demo && is_shared && seed::has_admin(&context).await? && !seed::has_demo(&context).await? {
+            return Err(ServeError::start(
+                "`--demo`: the database of `sql.url` is in use without the demo, and would get accounts with well-known \
+                 passwords; name an empty database for the demo",
+            ));
+        }
         let mut password = config.admin_password.clone();
         if demo {
             password.get_or_insert_with(|| seed::DEMO_ADMIN_PASSWORD.to_owned());

@@ -19,6 +19,8 @@ const ALLOWED: [&str; 11] = [
     "Unicode-3.0",
     "Zlib",
 ];
+/// Crates of which a build script packs files into the program.
+const PACKED: [&str; 1] = ["utoipa-swagger-ui-vendored"];
 const COLLECT: &str = "run `python3 crates/server/licenses/collect.py`";
 
 /// Returns name, version and licence of each third-party crate linked into the program.
@@ -55,8 +57,12 @@ fn linked() -> BTreeSet<[String; 3]> {
         }
         for dependency in nodes[id]["deps"].as_array().expect("dependencies") {
             let kinds = dependency["dep_kinds"].as_array().expect("kinds");
-            if kinds.iter().any(|kind| kind["kind"].is_null()) {
-                waiting.push(dependency["pkg"].as_str().expect("an id"));
+            let id = dependency["pkg"].as_str().expect("an id");
+            let is_packed = packages[id]["name"]
+                .as_str()
+                .is_some_and(|name| PACKED.contains(&name));
+            if is_packed || kinds.iter().any(|kind| kind["kind"].is_null()) {
+                waiting.push(id);
             }
         }
     }

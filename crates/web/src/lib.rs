@@ -1,7 +1,8 @@
-//! Serves the web user interface: the files packed into the program, or those of a folder.
+//! Serves the web user interface, the files packed into the program or those of a folder, and the pages that show the API.
 //!
 //! It answers only what no other route answers, so that no path of an API is ever hidden by a page.
 
+mod documentation;
 mod headers;
 mod packed;
 
@@ -17,6 +18,7 @@ use axum::response::{IntoResponse as _, Response};
 use tower::ServiceExt as _;
 use tower_http::services::ServeDir;
 
+pub use self::documentation::documentation;
 use self::headers::{PagePolicy, SANDBOX, protect};
 
 /// The page that starts the application; it answers every path that a person can have in the address bar.
@@ -77,13 +79,14 @@ struct PageRequest {
 
 impl PageRequest {
     fn packed(&self) -> Option<Response> {
-        if let Some(file) = packed::find(&self.path) {
+        if let Some(file) = packed::find(packed::FILES, &self.path) {
             return Some(self.protected(file.respond(&self.headers), PagePolicy::Own));
         }
         if !self.is_navigation() {
             return None;
         }
-        let page = match packed::find(self.page(packed::find(LOG_IN).is_some())) {
+        let has_log_in = packed::find(packed::FILES, LOG_IN).is_some();
+        let page = match packed::find(packed::FILES, self.page(has_log_in)) {
             Some(page) => page.respond(&self.headers),
             None => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], ABSENT).into_response(),
         };

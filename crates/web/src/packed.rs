@@ -19,25 +19,21 @@ pub(crate) struct PackedFile {
 
 /// The bytes of a file. Text is kept compressed only, and is inflated for the rare client that accepts neither form.
 #[derive(Debug)]
-#[allow(
-    dead_code,
-    reason = "a program without the user interface has files of neither kind"
-)]
 pub(crate) enum PackedContent {
     Plain(&'static [u8]),
     Compressed {
         gzip: &'static [u8],
-        brotli: &'static [u8],
+        brotli: Option<&'static [u8]>,
     },
 }
 
 /// All packed files, sorted by path; empty if the program was built without the user interface.
 pub(crate) static FILES: &[PackedFile] = include!(concat!(env!("OUT_DIR"), "/packed.rs"));
 
-/// Finds a file by its path, such as `/assets/index-1a2b.js`.
-pub(crate) fn find(path: &str) -> Option<&'static PackedFile> {
-    let place = FILES.binary_search_by(|file| file.path.cmp(path)).ok()?;
-    FILES.get(place)
+/// Finds a file by its path, such as `/assets/index-1a2b.js`, among files that are sorted by path.
+pub(crate) fn find(files: &'static [PackedFile], path: &str) -> Option<&'static PackedFile> {
+    let place = files.binary_search_by(|file| file.path.cmp(path)).ok()?;
+    files.get(place)
 }
 
 impl PackedFile {
@@ -61,9 +57,9 @@ impl PackedFile {
     fn body(&self, request: &HeaderMap) -> Response {
         let (encoding, bytes) = match self.content {
             PackedContent::Plain(bytes) => (None, Body::from(bytes)),
-            PackedContent::Compressed { brotli, .. } if accepts(request, "br") => {
-                (Some("br"), Body::from(brotli))
-            }
+            PackedContent::Compressed {
+                brotli: Some(brotli), ..
+            } if accepts(request, "br") => (Some("br"), Body::from(brotli)),
             PackedContent::Compressed { gzip, .. } if accepts(request, "gzip") => {
                 (Some("gzip"), Body::from(gzip))
             }
@@ -145,7 +141,10 @@ mod tests {
         let file = PackedFile {
             path: "/a.txt",
             etag: "\"1\"",
-            content: PackedContent::Compressed { gzip, brotli: b"br" },
+            content: PackedContent::Compressed {
+                gzip,
+                brotli: Some(b"br"),
+            },
         };
         let plain = file.respond(&HeaderMap::new());
         assert_eq!(plain.status(), StatusCode::OK);

@@ -99,3 +99,34 @@ async fn code_of_tenants_gets_no_origin_and_no_network() {
     );
     assert!(!policy.contains("connect-src") && !policy.contains("allow-same-origin"));
 }
+
+#[tokio::test]
+async fn the_pages_of_the_api_start_with_the_description_and_load_only_what_is_there() {
+    let routes = documentation::<()>();
+    for path in ["/swagger-ui.html", "/swagger-ui"] {
+        let answer = ask(&routes, path, "text/html").await;
+        assert_eq!(answer.headers()[header::LOCATION], "/swagger-ui/", "{path}");
+    }
+    let page = ask(&routes, "/swagger-ui/", "text/html").await;
+    assert!(page.headers().contains_key(header::CONTENT_SECURITY_POLICY));
+    let page = text(page).await;
+    let loaded: Vec<&str> = page
+        .split('"')
+        .filter(|part| part.ends_with(".js") || part.ends_with(".css") || part.ends_with(".png"))
+        .collect();
+    assert!(loaded.len() >= 6, "{loaded:?}");
+    for file in loaded {
+        let path = format!("/swagger-ui/{}", file.trim_start_matches("./"));
+        assert_eq!(
+            ask(&routes, &path, "*/*").await.status(),
+            StatusCode::OK,
+            "{path}"
+        );
+    }
+    let start = text(ask(&routes, "/swagger-ui/swagger-initializer.js", "*/*").await).await;
+    assert!(start.contains("/v3/api-docs/"), "{start}");
+    assert_eq!(
+        ask(&routes, "/swagger-ui/none.js", "*/*").await.status(),
+        StatusCode::NOT_FOUND
+    );
+}

@@ -22,6 +22,8 @@ pub(crate) enum AuditRule {
     Delete(EntityType),
     /// To upload a file to the entity at the end of the path; the file is not inspected.
     Upload(EntityType),
+    /// To upload, change or delete the resource that the path names by id or key; a file is not inspected.
+    File(ActionType),
     /// To assign the entity at the end of the path to a customer.
     Assign(EntityType),
     /// To unassign the entity at the end of the path from its customer.
@@ -75,6 +77,7 @@ impl AuditRule {
             | Self::SaveWithCredentials
             | Self::Delete(_)
             | Self::Upload(_)
+            | Self::File(_)
             | Self::Assign(_)
             | Self::Unassign(_)
             | Self::Alarm(_)
@@ -98,6 +101,17 @@ impl AuditRule {
             Self::SaveWithCredentials => save(EntityType::Device, body.get("device")?),
             Self::Delete(kind) => of_last(ActionType::Deleted, kind, params)?,
             Self::Upload(kind) => of_last(ActionType::Updated, kind, params)?,
+            Self::File(action) => {
+                let id = params
+                    .id("id")
+                    .map(|id| EntityId::new(EntityType::TbResource, id));
+                let entity = id.unwrap_or_else(|| nothing(EntityType::TbResource));
+                let data = match id {
+                    Some(id) => json!({ "entityId": id.id.to_string() }),
+                    None => json!({ "resourceKey": params.path("key") }),
+                };
+                new_action(action, entity, data)
+            }
             Self::Assign(kind) => {
                 let (action, field) = (ActionType::AssignedToCustomer, "assignedCustomerId");
                 assign(action, kind, field, params)?
@@ -176,6 +190,13 @@ fn save(kind: EntityType, body: &Value) -> AuditedAction {
     let mut shown = body.clone();
     if let Some(fields) = shown.as_object_mut().filter(|_| kind == EntityType::Dashboard) {
         fields.insert("configuration".to_owned(), "".into());
+    }
+    // So are files.
+    if let Some(fields) = shown.as_object_mut() {
+        fields.remove("resources");
+        if kind == EntityType::TbResource {
+            fields.remove("data");
+        }
     }
     // Node configurations hold credentials under any name.
     let nodes = shown.get_mut("nodes").and_then(Value::as_array_mut);

@@ -72,6 +72,10 @@ struct AlarmCommonParams {
     /// Only alarms created at or before this time, milliseconds.
     #[param(value_type = Option<i64>)]
     end_time: Option<String>,
+    /// Whether the names of originators are wanted. They always come.
+    #[serde(rename = "fetchOriginator")]
+    #[param(value_type = Option<bool>)]
+    _fetch_originator: Option<String>,
 }
 
 impl AlarmCommonParams {

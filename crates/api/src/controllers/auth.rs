@@ -8,6 +8,7 @@ use fieldline_model::entity::{PasswordPolicy, User};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
+use super::dashboard_home::forget_gone_dashboards;
 use super::user::base_url;
 use crate::audit::AuditRule;
 use crate::auth::{TokenPair, TokenTimes, network};
@@ -41,7 +42,9 @@ async fn logout(State(api): State<SharedApi>, caller: AuthenticatedCaller) -> Ap
 #[utoipa::path(get, path = "/api/auth/user", tag = "auth", responses((status = 200, body = User)))]
 async fn current_user(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<User>> {
     let user = api.entities.users.get(caller.tenant, caller.user).await?;
-    user.map(Json).ok_or_else(ApiError::unauthenticated)
+    let mut user = user.ok_or_else(ApiError::unauthenticated)?;
+    forget_gone_dashboards(&api, user.tenant_id, &mut user.additional_info).await?;
+    Ok(Json(user))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]

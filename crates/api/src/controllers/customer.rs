@@ -1,6 +1,8 @@
 //! Customers.
 
 use axum::Json;
+use axum::http::header;
+use axum::response::IntoResponse;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::AccessOperation;
 use fieldline_model::entity::{Customer, EntityDraft};
@@ -11,6 +13,7 @@ use utoipa_axum::routes;
 
 use super::Either;
 use super::conflict::ConflictParams;
+use super::dashboard_home::forget_gone_dashboards;
 use crate::audit::AuditRule;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T, TC};
@@ -33,9 +36,9 @@ pub(super) fn routes() -> ApiRoutes {
 #[utoipa::path(get, path = "/api/customer/{customerId}", tag = "customer", operation_id = "getCustomerById",
     params(("customerId" = Uuid, Path)), responses((status = 200, body = Customer)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Customer>> {
-    Ok(Json(
-        api.load::<Customer>(&caller, id, AccessOperation::Read).await?,
-    ))
+    let mut customer = api.load::<Customer>(&caller, id, AccessOperation::Read).await?;
+    forget_gone_dashboards(&api, customer.tenant_id, &mut customer.additional_info).await?;
+    Ok(Json(customer))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -65,12 +68,10 @@ async fn short_info(
 /// Returns the title of a customer as plain text.
 #[utoipa::path(get, path = "/api/customer/{customerId}/title", tag = "customer",
     operation_id = "getCustomerTitleById", params(("customerId" = Uuid, Path)),
-    responses((status = 200, body = String, content_type = "text/plain")))]
-async fn title(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<String> {
-    Ok(api
-        .load::<Customer>(&caller, id, AccessOperation::Read)
-        .await?
-        .title)
+    responses((status = 200, body = String, content_type = "application/text")))]
+async fn title(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<impl IntoResponse> {
+    let customer = api.load::<Customer>(&caller, id, AccessOperation::Read).await?;
+    Ok(([(header::CONTENT_TYPE, "application/text")], customer.title))
 }
 
 /// Creates a customer, or updates it if it has an id.

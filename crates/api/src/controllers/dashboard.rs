@@ -2,19 +2,36 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
-use fieldline_model::entity::{Dashboard, DashboardInfo, EntityDraft};
+use fieldline_model::entity::{Dashboard, DashboardInfo, EntityDraft, EntityVersion, ResourceExportData};
+use fieldline_model::page::PageData;
 use fieldline_model::{DashboardId, EntityType};
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{JsonBody, PathIds, QueryParams, flag};
+use crate::extract::{JsonBody, PageParams, PathIds, PathVersion, QueryParams, flag};
+use crate::resources;
 use crate::state::{ApiState, SharedApi};
+
+/// Where former versions named scripts by their ids.
+const SCRIPTS: &[&str] = &[
+    "widgets",
+    "*",
+    "config",
+    "actions",
+    "*",
+    "*",
+    "customResources",
+    "*",
+    "url",
+];
 
 /// Most points a widget may request at once; user interfaces read this limit.
 pub(super) const MAX_DATAPOINTS: u64 = 50_000;
@@ -23,6 +40,8 @@ pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
         .add(TC.reads(routes!(get)))
         .add(TC.reads(routes!(info)))
+        .add(T.reads(routes!(versions)))
+        .add(T.reads(routes!(version)))
         .add(T.changes(routes!(save), AuditRule::Save(EntityType::Dashboard)))
         .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::Dashboard)))
         .add(STC.reads(routes!(server_time)))
@@ -39,7 +58,7 @@ pub(super) async fn whole(api: &ApiState, caller: &Principal, id: DashboardId) -
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct DashboardExportParams {
-    /// Whether to return the resources that came with an import, as an export does.
+    /// Whether to return the images and other resources that it uses, as an export does.
     #[serde(default, deserialize_with = "flag")]
     include_resources: Option<bool>,
 }
@@ -51,14 +70,23 @@ async fn get(
     ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(params): QueryParams<DashboardExportParams>,
-) -> ApiResult<Json<Dashboard>> {
+) -> ApiResult<Response> {
     api.load::<DashboardInfo>(&caller, id, AccessOperation::Read)
         .await?;
     let mut dashboard = whole(&api, &caller, DashboardId(id)).await?;
-    if params.include_resources != Some(true) {
-        dashboard.resources = None;
+    dashboard.resources = None;
+    // Whoever comes by a public link looks, and exports nothing.
+    if params.include_resources != Some(true) || caller.is_public() {
+        return Ok(Json(dashboard).into_response());
     }
-    Ok(Json(dashboard))
+    let image = dashboard.info.image.as_deref();
+    let shown: Vec<&Value> = dashboard.configuration.iter().collect();
+    let (used, share) = resources::export(&api, &caller, image, &shown).await?;
+    let used = serde_json::to_value(used).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    dashboard.resources = Some(used);
+    let answer = Json(dashboard).into_response();
+    drop(share);
+    Ok(answer)
 }
 
 /// Returns the dashboard with this id, without its configuration.
@@ -77,16 +105,67 @@ async fn info(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Ap
     request_body = Dashboard, responses((status = 200, body = Dashboard)))]
 async fn save(
     ApiCall { api, caller }: ApiCall,
-    JsonBody(dashboard): JsonBody<EntityDraft<Dashboard>>,
+    JsonBody(mut dashboard): JsonBody<EntityDraft<Dashboard>>,
 ) -> ApiResult<Json<Dashboard>> {
     if let Some(id) = dashboard.id {
         api.load::<DashboardInfo>(&caller, id.0, AccessOperation::Write)
             .await?;
     }
     let created = dashboard.id.is_none();
-    let saved = api.services.dashboards.save(caller.tenant, dashboard).await?;
+    if let Some(brought) = dashboard.resources.take() {
+        let brought: Vec<ResourceExportData> = serde_json::from_value(brought)
+            .map_err(|error| ApiError::bad_request(format!("resources cannot be read: {error}")))?;
+        let links = resources::import(&api, &caller, brought).await?;
+        if let Some(image) = &mut dashboard.info.image {
+            links.rewrite(image);
+        }
+        if let Some(configuration) = &mut dashboard.configuration {
+            links.rewrite_all(configuration);
+        }
+    }
+    if let Some(configuration) = &mut dashboard.configuration {
+        let service = &api.services.resources;
+        service
+            .link_scripts(caller.tenant, configuration, SCRIPTS)
+            .await?;
+    }
+    let by = api.services.saved_by(&caller).await?;
+    let dashboards = &api.services.dashboards;
+    let saved = dashboards.save(caller.tenant, dashboard, &by).await?;
     let entity = AnyEntity::Dashboard(saved.info.clone());
     api.services.actions.push_saved(&caller, created, &entity).await;
+    Ok(Json(saved))
+}
+
+/// Returns a page of what was saved of a dashboard, the newest first. Not in ThingsBoard.
+#[utoipa::path(get, path = "/api/dashboard/{dashboardId}/versions", tag = "dashboard",
+    operation_id = "getDashboardVersions", params(("dashboardId" = Uuid, Path), PageParams),
+    responses((status = 200, body = PageData<EntityVersion>)))]
+async fn versions(
+    ApiCall { api, caller }: ApiCall,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+) -> ApiResult<Json<PageData<EntityVersion>>> {
+    let dashboard = api
+        .load::<DashboardInfo>(&caller, id, AccessOperation::Read)
+        .await?;
+    let dashboards = &api.services.dashboards;
+    Ok(Json(dashboards.versions(&dashboard, &page.link()?).await?))
+}
+
+/// Returns a dashboard as it was saved as a version. Not in ThingsBoard.
+#[utoipa::path(get, path = "/api/dashboard/{dashboardId}/versions/{version}", tag = "dashboard",
+    operation_id = "getDashboardVersion", params(("dashboardId" = Uuid, Path), ("version" = i64, Path)),
+    responses((status = 200, body = Dashboard)))]
+async fn version(
+    ApiCall { api, caller }: ApiCall,
+    PathVersion { id, version }: PathVersion,
+) -> ApiResult<Json<Dashboard>> {
+    let dashboard = api
+        .load::<DashboardInfo>(&caller, id, AccessOperation::Read)
+        .await?;
+    let mut saved = api.services.dashboards.version(&dashboard, version).await?;
+    saved.resources = None;
     Ok(Json(saved))
 }
 

@@ -17,6 +17,7 @@ use crate::extract::{JsonBody, parse_uuid};
 use crate::state::ApiState;
 
 const ID: &str = "homeDashboardId";
+const DEFAULT_ID: &str = "defaultDashboardId";
 const HIDE_TOOLBAR: &str = "homeDashboardHideToolbar";
 
 pub(super) fn routes() -> ApiRoutes {
@@ -35,6 +36,36 @@ fn named(info: Option<&Value>) -> Option<HomeDashboardInfo> {
         dashboard_id: Some(DashboardId(id)),
         hide_dashboard_toolbar: info.get(HIDE_TOOLBAR).and_then(Value::as_bool).unwrap_or(true),
     })
+}
+
+/// Takes the default and the home dashboard out of free-form JSON of somebody, if they are gone. Clients would open them.
+pub(super) async fn forget_gone_dashboards(
+    api: &ApiState,
+    tenant: TenantId,
+    info: &mut Option<Value>,
+) -> ApiResult<()> {
+    let Some(fields) = info.as_mut().and_then(Value::as_object_mut) else {
+        return Ok(());
+    };
+    for name in [DEFAULT_ID, ID] {
+        let Some(id) = fields
+            .get(name)
+            .and_then(Value::as_str)
+            .and_then(|id| parse_uuid(id).ok())
+        else {
+            continue;
+        };
+        if api
+            .entities
+            .dashboards
+            .info(tenant, DashboardId(id))
+            .await?
+            .is_none()
+        {
+            fields.remove(name);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the first home dashboard, from the user to the tenant, that the caller may see.

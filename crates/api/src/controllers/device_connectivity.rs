@@ -1,20 +1,21 @@
 //! How a device connects: commands that publish its first telemetry, with its own credentials.
 
 use axum::Json;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use fieldline_entities::access::AccessOperation;
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile, TransportType};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use utoipa_axum::routes;
 
 use super::admin;
 use crate::caller::ApiCall;
-use crate::endpoint::{ApiRoutes, TC};
+use crate::endpoint::{ANYBODY, ApiRoutes, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::PathIds;
-use crate::state::ApiState;
+use crate::state::{ApiState, CertificateFiles, SharedApi};
 
 /// The settings that say where devices connect to.
 const SETTINGS: &str = "connectivity";
@@ -32,6 +33,7 @@ pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
         .add(TC.reads(routes!(commands)))
         .add(TC.reads(routes!(gateway_compose)))
+        .add(ANYBODY.reads(routes!(certificate)))
 }
 
 /// Where devices connect to with one protocol.
@@ -113,6 +115,7 @@ fn quoted(text: &str) -> String {
 struct CommandWriter<'a> {
     credentials: &'a DeviceCredentials,
     topic: &'a str,
+    certificates: &'a CertificateFiles,
 }
 
 impl CommandWriter<'_> {
@@ -152,7 +155,7 @@ impl CommandWriter<'_> {
             }
             CredentialsType::X509Certificate | CredentialsType::Lwm2mCredentials => return None,
         };
-        let certificate = if tls { " --cafile server.pem" } else { "" };
+        let certificate = if tls { " --cafile tb-server-chain.pem" } else { "" };
         let topic = quoted(self.topic);
         Some(format!(
             "mosquitto_pub -d -q 1{certificate} -h {host} -p {port} -t {topic}{login} -m {BODY}"
@@ -179,6 +182,19 @@ fn in_docker(image: &str, host: &str, command: impl Fn(&str) -> Option<String>) 
 
 fn text(command: Option<String>) -> Value {
     Value::String(command.unwrap_or_else(|| NO_COMMAND.to_owned()))
+}
+
+/// The command that loads the certificates of the MQTT server, if it has some.
+fn chain_download(is_there: bool, endpoints: &DeviceEndpoints) -> Option<Value> {
+    let (scheme, (host, port)) = ["https", "http"]
+        .into_iter()
+        .filter(|_| is_there)
+        .find_map(|scheme| Some((scheme, endpoints.of(scheme)?)))?;
+    let url = format!("{scheme}://{host}:{port}/api/device-connectivity/mqtts/certificate/download");
+    Some(Value::String(format!(
+        "curl -f -S -o {CHAIN_FILE} {}",
+        quoted(&url)
+    )))
 }
 
 /// The commands of a device.
@@ -211,8 +227,10 @@ fn all_commands(profile: &DeviceProfile, writer: &CommandWriter<'_>, endpoints: 
             let plain = writer.mqtt(&host, port, tls);
             let contained = in_docker(MQTT_IMAGE, &host, |host| writer.mqtt(host, port, tls));
             if tls {
-                commands.insert(scheme.to_owned(), json!([text(plain)]));
-                docker.insert(scheme.to_owned(), json!([text(contained)]));
+                let chain = chain_download(writer.certificates.mqtts.is_some(), endpoints);
+                let after_chain = |command| chain.iter().cloned().chain([text(command)]).collect();
+                commands.insert(scheme.to_owned(), Value::Array(after_chain(plain)));
+                docker.insert(scheme.to_owned(), Value::Array(after_chain(contained)));
             } else {
                 commands.insert(scheme.to_owned(), text(plain));
                 docker.insert(scheme.to_owned(), text(contained));
@@ -273,6 +291,7 @@ async fn commands(
     let writer = CommandWriter {
         credentials: &credentials,
         topic: own_topic.unwrap_or(PLAIN_TOPIC),
+        certificates: &api.certificates,
     };
     let endpoints = DeviceEndpoints::load(&api, &headers).await?;
     Ok(Json(all_commands(&profile, &writer, &endpoints)))
@@ -355,6 +374,58 @@ async fn gateway_compose(
     Ok((headers, file).into_response())
 }
 
+/// Most bytes of a chain of certificates.
+const MAX_CHAIN: u64 = 1 << 20;
+/// Its name as a file, which the commands have, too.
+const CHAIN_FILE: &str = "tb-server-chain.pem";
+
+/// Returns the certificates that a device server shows, for devices that have to trust them.
+#[utoipa::path(get, path = "/api/device-connectivity/{protocol}/certificate/download", tag = "device-connectivity",
+    operation_id = "downloadServerCertificate", params(("protocol" = String, Path, description = "`mqtts` or `coaps`")),
+    responses((status = 200, body = String, content_type = "application/octet-stream")))]
+async fn certificate(State(api): State<SharedApi>, Path(protocol): Path<String>) -> ApiResult<Response> {
+    let file = match protocol.as_str() {
+        "mqtts" => api.certificates.mqtts.as_deref(),
+        "coaps" => api.certificates.coaps.as_deref(),
+        _ => None,
+    };
+    let absent = || {
+        let protocol: String = protocol.chars().take(16).collect();
+        ApiError::not_found(format!("{protocol} pem cert file is not found!"))
+    };
+    let file = file.ok_or_else(absent)?;
+    let size = tokio::fs::metadata(file).await.map_err(|_| absent())?.len();
+    if size > MAX_CHAIN {
+        return Err(absent());
+    }
+    let text = tokio::fs::read_to_string(file).await.map_err(|_| absent())?;
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment;filename={CHAIN_FILE}"),
+        ),
+        (
+            header::HeaderName::from_static("x-filename"),
+            CHAIN_FILE.to_owned(),
+        ),
+    ];
+    Ok((headers, certificates_of(&text)).into_response())
+}
+
+/// The certificates of a PEM file, which may have a key, too.
+fn certificates_of(text: &str) -> String {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let mut chain = String::new();
+    for part in text.split(BEGIN).skip(1) {
+        if let Some((body, _)) = part.split_once(END) {
+            chain.push_str(&format!("{BEGIN}{body}{END}\n"));
+        }
+    }
+    chain
+}
+
 /// An entry `"name=value"` of a list of variables.
 fn yaml_pair(name: &str, value: &Value) -> String {
     let text = format!("{name}={}", value.as_str().unwrap_or_default());
@@ -363,7 +434,19 @@ fn yaml_pair(name: &str, value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_key_beside_certificates_is_not_handed_out() {
+        let file = "-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n";
+        let chain = certificates_of(file);
+        assert_eq!(
+            chain,
+            "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n"
+        );
+    }
 
     fn of_token(token: &str) -> DeviceCredentials {
         DeviceCredentials {
@@ -378,6 +461,7 @@ mod tests {
         let writer = CommandWriter {
             credentials: &credentials,
             topic: PLAIN_TOPIC,
+            certificates: &CertificateFiles::default(),
         };
         let command = writer.mqtt("localhost", 1883, false).unwrap();
         assert!(command.contains(r#"-u "\$(reboot)\`\"" -m"#), "{command}");
@@ -399,6 +483,7 @@ mod tests {
         let writer = CommandWriter {
             credentials: &credentials,
             topic: PLAIN_TOPIC,
+            certificates: &CertificateFiles::default(),
         };
         let shown = all_commands(&DeviceProfile::default(), &writer, &endpoints);
         assert!(

@@ -139,6 +139,7 @@ macro_rules! profile_endpoints {
     ) => {
         mod common {
             use axum::Json;
+            use axum::response::{IntoResponse as _, Response};
             use fieldline_entities::access::AccessOperation;
             use fieldline_model::EntityType;
             use fieldline_model::entity::EntityDraft;
@@ -153,6 +154,7 @@ macro_rules! profile_endpoints {
             use crate::endpoint::{ApiRoutes, T, TC};
             use crate::error::ApiResult;
             use crate::extract::{JsonBody, PageParams, PathIds, QueryParams};
+            use crate::resources::InlineParams;
 
             const KIND: EntityType = EntityType::$profile;
 
@@ -172,12 +174,17 @@ macro_rules! profile_endpoints {
             #[utoipa::path(get, path = concat!("/api/", $path, "/{", $id, "}"), tag = $tag,
                 operation_id = concat!("get", stringify!($profile), "ById"),
                 summary = concat!("The ", $one, " of an id."),
-                params(($id = Uuid, Path)), responses((status = 200, body = $profile)))]
+                params(($id = Uuid, Path), InlineParams), responses((status = 200, body = $profile)))]
             async fn get(
                 ApiCall { api, caller }: ApiCall,
                 PathIds([id]): PathIds<1>,
-            ) -> ApiResult<Json<$profile>> {
-                Ok(Json(api.load(&caller, id, AccessOperation::Read).await?))
+                QueryParams(params): QueryParams<InlineParams>,
+            ) -> ApiResult<Response> {
+                let mut found = api.load::<$profile>(&caller, id, AccessOperation::Read).await?;
+                let share = params.apply(&api, &caller, &mut found.image).await?;
+                let answer = Json(found).into_response();
+                drop(share);
+                Ok(answer)
             }
 
             #[utoipa::path(post, path = concat!("/api/", $path), tag = $tag,

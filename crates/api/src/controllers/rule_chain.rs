@@ -8,8 +8,8 @@ use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{EventFilter, EventText};
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{
-    EVENT_IN, EntityDraft, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
-    RuleChainMetaData, RuleChainType,
+    EVENT_IN, EntityDraft, EntityVersion, EventKind, OutputLabelsUsage, RuleChain, RuleChainData,
+    RuleChainImportResult, RuleChainMetaData, RuleChainType, RuleChainVersion,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityType, RuleChainId, RuleNodeId};
@@ -21,7 +21,7 @@ use crate::audit::AuditRule;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, flag, missing, parse_uuids};
+use crate::extract::{JsonBody, PageParams, PathIds, PathVersion, QueryParams, flag, missing, parse_uuids};
 use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
@@ -33,6 +33,8 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.changes(routes!(create_default), AuditRule::Nothing))
         .add(T.reads(routes!(metadata)))
         .add(T.changes(routes!(save_metadata), AuditRule::Save(EntityType::RuleChain)))
+        .add(T.reads(routes!(versions)))
+        .add(T.reads(routes!(version)))
         .add(T.reads(routes!(output_labels)))
         .add(T.reads(routes!(output_labels_usage)))
         .add(T.reads(routes!(list)))
@@ -124,7 +126,8 @@ async fn create_default(
     let name = request.name.filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| missing("name"))?;
     let chains = &api.services.rule_chains;
-    let chain = chains.create_default(caller.tenant, &name).await?;
+    let by = api.services.saved_by(&caller).await?;
+    let chain = chains.create_default(caller.tenant, &name, &by).await?;
     notify_rule_engine(&api, &caller, true, &chain).await;
     Ok(Json(chain))
 }
@@ -166,11 +169,38 @@ async fn save_metadata(
         .await?;
     let update_related = params.update_related.unwrap_or(true);
     let chains = &api.services.rule_chains;
+    let by = api.services.saved_by(&caller).await?;
     let saved = chains
-        .save_metadata(caller.tenant, metadata, update_related)
+        .save_metadata(caller.tenant, metadata, update_related, &by)
         .await?;
     notify_rule_engine(&api, &caller, false, &chain).await;
     Ok(Json(saved))
+}
+
+/// Returns a page of what was saved of the nodes of a rule chain, the newest first. Not in ThingsBoard.
+#[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}/versions", tag = "rule-chain",
+    operation_id = "getRuleChainVersions", params(("ruleChainId" = Uuid, Path), PageParams),
+    responses((status = 200, body = PageData<EntityVersion>)))]
+async fn versions(
+    ApiCall { api, caller }: ApiCall,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+) -> ApiResult<Json<PageData<EntityVersion>>> {
+    let chain = api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?;
+    let chains = &api.services.rule_chains;
+    Ok(Json(chains.versions(&chain, &page.link()?).await?))
+}
+
+/// Returns a rule chain with its nodes as it was saved as a version. Not in ThingsBoard.
+#[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}/versions/{version}", tag = "rule-chain",
+    operation_id = "getRuleChainVersion", params(("ruleChainId" = Uuid, Path), ("version" = i64, Path)),
+    responses((status = 200, body = RuleChainVersion)))]
+async fn version(
+    ApiCall { api, caller }: ApiCall,
+    PathVersion { id, version }: PathVersion,
+) -> ApiResult<Json<RuleChainVersion>> {
+    let chain = api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?;
+    Ok(Json(api.services.rule_chains.version(&chain, version).await?))
 }
 
 /// Returns the output labels of a rule chain.
@@ -297,7 +327,8 @@ async fn import(
 ) -> ApiResult<Json<Vec<RuleChainImportResult>>> {
     let overwrite = params.overwrite.unwrap_or(false);
     let chains = &api.services.rule_chains;
-    Ok(Json(chains.import(caller.tenant, data, overwrite).await?))
+    let by = api.services.saved_by(&caller).await?;
+    Ok(Json(chains.import(caller.tenant, data, overwrite, &by).await?))
 }
 
 /// Returns the last message that a node in debug mode has received, as test input for scripts; empty if there is none.

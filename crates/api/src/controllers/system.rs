@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use fieldline_core::ports::DashboardFilter;
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_entities::access::Principal;
@@ -15,6 +16,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::dashboard::MAX_DATAPOINTS;
+use super::user::base_url;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, STC};
 use crate::error::ApiResult;
@@ -28,6 +30,7 @@ pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
         .add(STC.reads(routes!(info)))
         .add(STC.reads(routes!(params)))
+        .add(STC.reads(routes!(help_base_url)))
         .add(S.reads(routes!(updates)))
         .add(S.reads(routes!(machine)))
 }
@@ -145,6 +148,13 @@ async fn allowed_dashboards(api: &ApiState, caller: &Principal) -> ApiResult<Vec
         .list(caller.tenant, &filter, &link)
         .await?;
     Ok(page.data.into_iter().map(|info| info.id.0).collect())
+}
+
+/// Returns the address that a client puts before the paths of its help pages: those of this server.
+#[utoipa::path(get, path = "/api/uiSettings/helpBaseUrl", tag = "ui-settings", operation_id = "getHelpBaseUrl",
+    responses((status = 200, body = String, content_type = "text/plain")))]
+async fn help_base_url(ApiCall { api, .. }: ApiCall, headers: HeaderMap) -> ApiResult<String> {
+    base_url(&api, &headers).await
 }
 
 /// Result of an update check.

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
+use super::dashboard_home::forget_gone_dashboards;
 use crate::audit::AuditRule;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, ST};
@@ -26,7 +27,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(ST.reads(routes!(get)))
         .add(ST.reads(routes!(info)))
         .add(S.changes(routes!(save), AuditRule::Save(EntityType::Tenant)))
-        .add(S.changes(routes!(delete), AuditRule::Delete(EntityType::Tenant)))
+        .add(ST.changes(routes!(delete), AuditRule::Delete(EntityType::Tenant)))
         .add(ST.reads(routes!(list)))
         .add(S.reads(routes!(infos)))
         .add(ST.reads(routes!(by_ids)))
@@ -36,7 +37,9 @@ pub(super) fn routes() -> ApiRoutes {
 #[utoipa::path(get, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "getTenantById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = Tenant)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Tenant>> {
-    Ok(Json(api.load(&caller, id, AccessOperation::Read).await?))
+    let mut tenant: Tenant = api.load(&caller, id, AccessOperation::Read).await?;
+    forget_gone_dashboards(&api, tenant.id, &mut tenant.additional_info).await?;
+    Ok(Json(tenant))
 }
 
 /// Returns the tenant with this id, with the name of its profile.

@@ -12,14 +12,14 @@ use utoipa_axum::routes;
 use super::Either;
 use crate::audit::AuditRule;
 use crate::caller::ApiCall;
-use crate::endpoint::{ApiRoutes, S, ST};
+use crate::endpoint::{ApiRoutes, S};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuids};
 use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST.reads(routes!(get)))
+        .add(S.reads(routes!(get)))
         .add(S.changes(routes!(save), AuditRule::Save(EntityType::TenantProfile)))
         .add(S.changes(routes!(delete), AuditRule::Delete(EntityType::TenantProfile)))
         .add(S.changes(routes!(set_default), AuditRule::Nothing))

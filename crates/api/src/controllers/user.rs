@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::dashboard_home::forget_gone_dashboards;
 use crate::audit::AuditRule;
 use crate::auth::{TokenPair, TokenTimes};
 use crate::caller::ApiCall;
@@ -39,6 +40,7 @@ pub(super) fn routes() -> ApiRoutes {
     params(("userId" = Uuid, Path)), responses((status = 200, body = User)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<User>> {
     let mut user = api.load::<User>(&caller, id, AccessOperation::Read).await?;
+    forget_gone_dashboards(&api, user.tenant_id, &mut user.additional_info).await?;
     let credentials = api.services.users.credentials(UserId(id)).await?;
     let info = user.additional_info.get_or_insert_with(|| json!({}));
     if let Some(fields) = info.as_object_mut() {

@@ -1,7 +1,9 @@
 //! Widget types: what dashboards draw their widgets with.
 
 use axum::Json;
+use axum::response::{IntoResponse as _, Response};
 use fieldline_core::any_entity::AnyEntity;
+use fieldline_core::memory_pool::MemoryShare;
 use fieldline_core::ports::{WidgetLibraryView, WidgetTypeFilter};
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{
@@ -19,6 +21,7 @@ use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, flag, missing};
+use crate::resources;
 use crate::state::ApiState;
 
 /// What the data of a widget may be.
@@ -176,19 +179,49 @@ async fn by_name(
     Ok(Json(found.ok_or_else(ApiError::item_not_found)?.into()))
 }
 
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct WidgetTypeExportParams {
+    /// Whether to return the images and other resources that it uses, as an export does.
+    #[serde(default, deserialize_with = "flag")]
+    include_resources: Option<bool>,
+}
+
 /// Returns the widget type with this id, with all that is stored of it.
 #[utoipa::path(get, path = "/api/widgetType/{widgetTypeId}", tag = "widget-type", operation_id = "getWidgetTypeById",
-    params(("widgetTypeId" = Uuid, Path)), responses((status = 200, body = WidgetTypeDetails)))]
+    params(("widgetTypeId" = Uuid, Path), WidgetTypeExportParams),
+    responses((status = 200, body = WidgetTypeDetails)))]
 async fn get(
     ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<WidgetTypeDetails>> {
+    QueryParams(params): QueryParams<WidgetTypeExportParams>,
+) -> ApiResult<Response> {
     let info = api
         .load::<WidgetTypeInfo>(&caller, id, AccessOperation::Read)
         .await?;
     let owner = info.base.tenant_id;
     let found = api.entities.widget_types.get(owner, WidgetTypeId(id)).await?;
-    Ok(Json(found.ok_or_else(ApiError::item_not_found)?))
+    let mut details = found.ok_or_else(ApiError::item_not_found)?;
+    if params.include_resources != Some(true) {
+        return Ok(Json(details).into_response());
+    }
+    let share = add_resources(&api, &caller, &mut details).await?;
+    let answer = Json(details).into_response();
+    drop(share);
+    Ok(answer)
+}
+
+/// Adds the resources that a widget type uses; returns the memory that they take.
+async fn add_resources(
+    api: &ApiState,
+    caller: &Principal,
+    details: &mut WidgetTypeDetails,
+) -> ApiResult<MemoryShare> {
+    let image = details.texts.image.as_deref();
+    let (used, share) = resources::export(api, caller, image, &[&details.descriptor]).await?;
+    details.resources = Some(used);
+    Ok(share)
 }
 
 /// Returns what lists show of the widget type with this id.
@@ -226,13 +259,21 @@ struct SaveWidgetTypeParams {
 async fn save(
     ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<SaveWidgetTypeParams>,
-    JsonBody(draft): JsonBody<EntityDraft<WidgetTypeDetails>>,
+    JsonBody(mut draft): JsonBody<EntityDraft<WidgetTypeDetails>>,
 ) -> ApiResult<Json<WidgetTypeDetails>> {
     if let Some(id) = draft.id {
         api.load::<WidgetTypeInfo>(&caller, id.0, AccessOperation::Write)
             .await?;
     }
     let created = draft.id.is_none();
+    if let Some(brought) = draft.resources.take() {
+        let links = resources::import(&api, &caller, brought).await?;
+        links.rewrite_widget(&mut draft);
+    }
+    let service = &api.services.resources;
+    service
+        .link_scripts(caller.tenant, &mut draft.descriptor, &["resources", "*", "url"])
+        .await?;
     let by_fqn = params.update_existing_by_fqn == Some(true);
     let saved = api
         .services
@@ -295,13 +336,24 @@ async fn of_bundle(
 
 /// Returns the widget types of a bundle in its order, with all that is stored of them.
 #[utoipa::path(get, path = "/api/widgetTypesDetails", tag = "widget-type", operation_id = "getBundleWidgetTypesDetails",
-    params(WidgetTypeListParams), responses((status = 200, body = Vec<WidgetTypeDetails>)))]
+    params(WidgetTypeListParams, WidgetTypeExportParams),
+    responses((status = 200, body = Vec<WidgetTypeDetails>)))]
 async fn details_of_bundle(
     ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<WidgetTypeListParams>,
-) -> ApiResult<Json<Vec<WidgetTypeDetails>>> {
+    QueryParams(export): QueryParams<WidgetTypeExportParams>,
+) -> ApiResult<Response> {
     let bundle = params.required_bundle(&api, &caller).await?;
-    Ok(Json(api.entities.widget_types.of_bundle(bundle).await?))
+    let mut found = api.entities.widget_types.of_bundle(bundle).await?;
+    let mut shares = Vec::new();
+    if export.include_resources == Some(true) {
+        for details in &mut found {
+            shares.push(add_resources(&api, &caller, details).await?);
+        }
+    }
+    let answer = Json(found).into_response();
+    drop(shares);
+    Ok(answer)
 }
 
 /// Returns the fully qualified names of the widget types of a bundle in its order, with their scopes.

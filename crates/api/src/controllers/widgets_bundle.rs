@@ -1,6 +1,7 @@
 //! Bundles of widget types.
 
 use axum::Json;
+use axum::response::{IntoResponse as _, Response};
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::WidgetLibraryView;
 use fieldline_entities::access::{AccessOperation, Principal};
@@ -19,6 +20,7 @@ use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryPairs, QueryParams, flag};
+use crate::resources::InlineParams;
 use crate::state::ApiState;
 
 /// Bundles read at once where all are asked for.
@@ -40,13 +42,20 @@ pub(super) fn routes() -> ApiRoutes {
 
 /// Returns the bundle with this id.
 #[utoipa::path(get, path = "/api/widgetsBundle/{widgetsBundleId}", tag = "widgets-bundle",
-    operation_id = "getWidgetsBundleById", params(("widgetsBundleId" = Uuid, Path)),
+    operation_id = "getWidgetsBundleById", params(("widgetsBundleId" = Uuid, Path), InlineParams),
     responses((status = 200, body = WidgetsBundle)))]
-async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<WidgetsBundle>> {
-    Ok(Json(
-        api.load::<WidgetsBundle>(&caller, id, AccessOperation::Read)
-            .await?,
-    ))
+async fn get(
+    ApiCall { api, caller }: ApiCall,
+    PathIds([id]): PathIds<1>,
+    QueryParams(params): QueryParams<InlineParams>,
+) -> ApiResult<Response> {
+    let mut bundle = api
+        .load::<WidgetsBundle>(&caller, id, AccessOperation::Read)
+        .await?;
+    let share = params.apply(&api, &caller, &mut bundle.image).await?;
+    let answer = Json(bundle).into_response();
+    drop(share);
+    Ok(answer)
 }
 
 /// Creates a bundle, or updates it if it has an id. Those that a system administrator saves are shared by all tenants.

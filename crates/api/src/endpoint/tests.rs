@@ -141,6 +141,7 @@ fn described(endpoint: &Endpoint) -> String {
     let extras = [
         (endpoint.open_to_public_sessions, " public-sessions"),
         (endpoint.max_upload == MaxUpload::Package, " package"),
+        (endpoint.max_upload == MaxUpload::Resource, " resource"),
         (endpoint.errors == ErrorShape::Text, " text-errors"),
     ];
     line.extend(extras.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| *word));

@@ -16,6 +16,7 @@ fn memory(bytes: u64) -> Arc<ApiMemory> {
     let pool = |name| MemoryPool::new(name, ByteSize(bytes));
     Arc::new(ApiMemory {
         answers: pool("test.answers"),
+        public: pool("test.public"),
         requests: pool("test.requests"),
         sockets: pool("test.sockets"),
         max_body: 16 << 20,

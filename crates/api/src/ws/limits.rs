@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fieldline_core::clock::SharedClock;
+use fieldline_core::overload::RefusedLimit;
 use fieldline_core::ports::{EntityStores, StoreError};
 use fieldline_core::rate_limits::{RateLimit, RateLimiter};
+use fieldline_core::usage::UsageStore;
 use fieldline_entities::access::Principal;
 use fieldline_model::entity::{Authority, TenantProfile};
 use parking_lot::Mutex;
@@ -69,8 +71,9 @@ impl From<StoreError> for SessionRefusal {
 }
 
 /// Counts open sockets, sessions and commands.
-#[derive(Default)]
 pub(crate) struct WsLimits {
+    /// Where refusals are counted.
+    usage: Arc<UsageStore>,
     counts: Mutex<FxHashMap<(WsLimitKind, &'static str, Uuid), u64>>,
     unauthenticated: AtomicUsize,
 }
@@ -96,6 +99,14 @@ pub(super) struct SessionQuota {
 }
 
 impl WsLimits {
+    pub(crate) fn new(usage: &Arc<UsageStore>) -> Arc<Self> {
+        Arc::new(Self {
+            usage: Arc::clone(usage),
+            counts: Mutex::default(),
+            unauthenticated: AtomicUsize::new(0),
+        })
+    }
+
     /// Counts a socket until it is authenticated; `None` if there are too many.
     pub(super) fn try_admit_socket(self: &Arc<Self>) -> Option<UnauthenticatedSocket> {
         let unknown = UnauthenticatedSocket(Arc::clone(self));
@@ -157,7 +168,16 @@ impl SessionQuota {
 
     /// Whether one more update is within the rate limit.
     pub(super) fn try_acquire_update(&self) -> bool {
-        self.rate.as_ref().is_none_or(|rate| rate.try_take(1))
+        let Some(rate) = &self.rate else {
+            return true;
+        };
+        let is_within = rate.try_take(1);
+        if !is_within {
+            let usage = self.limits.usage.of(self.who.tenant);
+            let limit = RefusedLimit::Rate(rate.limit().clone());
+            usage.refusals().add("WebSocket session", "updates", limit);
+        }
+        is_within
     }
 
     /// Returns the scopes that the session counts for, with their ids.
@@ -185,6 +205,10 @@ impl SessionQuota {
             let limit = limit_of(name);
             let held = counts.get(&(what, scope.name, id)).copied().unwrap_or(0);
             if limit > 0 && held >= limit {
+                let usage = self.limits.usage.of(self.who.tenant);
+                usage
+                    .refusals()
+                    .add(scope.name, things, RefusedLimit::Count(limit));
                 return Err(format!("Max {} {things} limit reached!", scope.name));
             }
         }

@@ -31,6 +31,8 @@ const SERVER_ERROR: u16 = 1011;
 pub(super) const BAD_DATA: u16 = 1007;
 /// Authentication timed out, or there are too many sessions or commands.
 pub(super) const POLICY: u16 = 1008;
+/// The session has ended as such; clients take [`POLICY`] for too many of them.
+const ENDED: u16 = 1000;
 /// The client does not answer pings.
 const NOT_RELIABLE: u16 = 4_500;
 
@@ -504,7 +506,7 @@ impl WsSession {
         if is_same {
             return Ok(());
         }
-        Err(WsCloseReason(POLICY, "Session is no longer valid".to_owned()).into())
+        Err(WsCloseReason(ENDED, "Session is no longer valid".to_owned()).into())
     }
 
     /// Stops updates of entities that the client may no longer see.

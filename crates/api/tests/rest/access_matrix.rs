@@ -57,6 +57,7 @@ async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> Has
         .get("/api/widgetTypes?pageSize=1&page=0&tenantOnly=true")
         .await;
     let bundles = admin.get("/api/widgetsBundles").await;
+    let resources = admin.get("/api/resource/tenant?pageSize=1&page=0").await;
     let calls = format!("/api/rpc/persistent/device/{}?pageSize=1&page=0", id(&device));
     let calls = admin.get(&calls).await;
     let me = user["id"]["id"].as_str().unwrap();
@@ -99,6 +100,7 @@ async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> Has
         ("entityId", text(&device["id"])),
         ("scope", "SERVER_SCOPE".to_owned()),
         ("ruleChainId", text(&chain["id"])),
+        ("version", "1".to_owned()),
         ("ruleNodeId", text(&chain["firstRuleNodeId"])),
         ("queueId", text(&queue["id"])),
         ("queueStatsId", text(&statistics["data"][0]["id"])),
@@ -113,6 +115,10 @@ async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> Has
         ("calculatedFieldId", text(&fields["data"][0]["id"])),
         ("widgetTypeId", text(&widget_types["data"][0]["id"])),
         ("widgetsBundleId", text(&bundles[0]["id"])),
+        ("resourceId", text(&resources["data"][0]["id"])),
+        ("id", text(&resources["data"][0]["id"])),
+        ("resourceType", "GENERAL".to_owned()),
+        ("isPublic", "true".to_owned()),
     ])
 }
 
@@ -150,6 +156,9 @@ async fn furnish(world: &RestFixture, admin: &FixtureClient<'_>) {
     admin
         .post("/api/widgetsBundle", &json!({ "title": "walled" }))
         .await;
+    let file =
+        json!({ "title": "walled", "resourceType": "GENERAL", "fileName": "walled.txt", "data": "d2FsbGVk" });
+    admin.post("/api/resource", &file).await;
     let field = crate::calculated_fields::doubling(device, "walled");
     admin.post("/api/calculatedField", &field).await;
     let alarm = json!({ "type": "Hot", "originator": device, "severity": "MAJOR" });

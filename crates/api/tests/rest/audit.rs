@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::fixture::{FixtureClient, RestFixture, id};
 
 /// Waits for the newest entry of a kind.
-async fn newest(client: &FixtureClient<'_>, action: &str) -> Value {
+pub(crate) async fn newest(client: &FixtureClient<'_>, action: &str) -> Value {
     let path = format!("/api/audit/logs?pageSize=1&page=0&actionTypes={action}");
     for _ in 0..1_000 {
         let page = client.get(&path).await;

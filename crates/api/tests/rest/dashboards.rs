@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fixture::{RestFixture, id, no};
+use crate::resources::PIXEL;
 
 fn office() -> Value {
     json!({
@@ -10,9 +11,16 @@ fn office() -> Value {
         "image": "data:image/png;base64,AA==",
         "mobileHide": false,
         "mobileOrder": 3,
-        "configuration": { "widgets": { "z": { "sizeX": 8.5 }, "a": [1, null] }, "states": {} },
+        "configuration": {
+            "widgets": { "z": { "sizeX": 8.5 }, "a": [1, null] },
+            "states": {},
+            "settings": { "dashboardLogoUrl": "tb-image;/api/images/tenant/x.png" },
+        },
         "externalId": null,
-        "resources": [{ "link": "/api/images/tenant/x.png", "data": "AA==" }],
+        "resources": [{
+            "link": "/api/images/tenant/x.png", "title": "x", "type": "IMAGE", "subType": "IMAGE", "fileName": "x.png",
+            "public": true, "mediaType": "image/png", "data": PIXEL,
+        }],
         "somethingNew": 1,
     })
 }
@@ -22,9 +30,20 @@ async fn a_dashboard_is_exported_as_it_was_imported() {
     let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let saved = admin.post("/api/dashboard", &office()).await;
-    assert_eq!(world.rule_engine.types(), ["ENTITY_CREATED"]);
+    // The image that came along is one, too.
+    assert_eq!(world.rule_engine.types(), ["ENTITY_CREATED", "ENTITY_CREATED"]);
     let path = format!("/api/dashboard/{}", id(&saved));
-    let exported = admin.get(&format!("{path}?includeResources=true")).await;
+    let mut exported = admin.get(&format!("{path}?includeResources=true")).await;
+    let brought = exported["resources"][0].as_object_mut().unwrap();
+    assert_eq!(
+        brought
+            .remove("publicResourceKey")
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .len(),
+        32
+    );
     for field in [
         "title",
         "image",

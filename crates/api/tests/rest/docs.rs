@@ -19,7 +19,4 @@ async fn the_description_knows_every_endpoint_and_who_may_call_it() {
         }
     }
     assert!(document["components"]["schemas"]["Device"].is_object());
-    assert_eq!(world.nobody().send("GET", "/swagger-ui.html", "").await.0, 303);
-    let page = world.nobody().text("/swagger-ui/").await;
-    assert!(page.contains("swagger"));
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
-use axum::http::{Request, StatusCode, header};
+use axum::http::{HeaderMap, Request, StatusCode, header};
 use fieldline_api::{ApiDependencies, Options, TokenKey};
 use fieldline_core::ports::{
     MailMessage, MailSender, NoRecordQueue, NoSystemInfo, RuleEngine, SmsSender, StoreResult,
@@ -223,6 +223,7 @@ impl RestFixture {
             token_key: TokenKey::random(),
             token_settings: None,
             mailer: mails.clone(),
+            overload: fieldline_core::overload::OverloadMonitor::new(clock.clone()),
             sms: phones.clone(),
             system_info: Arc::new(NoSystemInfo),
             rest_requests: rest_calls.clone(),
@@ -232,8 +233,10 @@ impl RestFixture {
             tenant_transfer: moves.clone(),
             scripts: Arc::new(EchoScriptTester),
             rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
+            rule_counters: Arc::new(fieldline_core::ports::NoRuleCounters),
             replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
             reprocess: Arc::new(crate::calculated_fields::FakeReprocessing::default()),
+            certificates: fieldline_api::CertificateFiles::default(),
         };
         let start = move || {
             let services = services();
@@ -355,6 +358,45 @@ impl FixtureClient<'_> {
         let status = response.status();
         let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
         (status, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    /// Gets bytes with their headers, with a header of the request.
+    pub(crate) async fn bytes(&self, path: &str, with: (&str, &str)) -> (StatusCode, HeaderMap, Vec<u8>) {
+        let mut request = Request::builder().uri(path).header(with.0, with.1);
+        if !self.token.is_empty() {
+            request = request.header("X-Authorization", format!("Bearer {}", self.token));
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        (head.status, head.headers, bytes.to_vec())
+    }
+
+    /// Sends a form with a file and texts, and returns what is answered.
+    pub(crate) async fn form(
+        &self,
+        method: &str,
+        path: &str,
+        file: (&str, &str, &[u8]),
+        texts: &[(&str, &str)],
+    ) -> (StatusCode, Value) {
+        const BOUNDARY: &str = "the-boundary";
+        let (name, media_type, data) = file;
+        let mut form = format!(
+            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: {media_type}\r\n\r\n"
+        )
+        .into_bytes();
+        form.extend_from_slice(data);
+        for (name, text) in texts {
+            let part =
+                format!("\r\n--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}");
+            form.extend_from_slice(part.as_bytes());
+        }
+        form.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+        let media_type = format!("multipart/form-data; boundary={BOUNDARY}");
+        let (status, text) = self.send_as(&media_type, method, path, Body::from(form)).await;
+        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
     async fn succeed(&self, method: &str, path: &str, body: String) -> String {

@@ -1,6 +1,7 @@
 //! Checks that the types of the settings cannot make: values that cannot work, and settings that contradict each other.
 
 use fieldline_core::options::HumanDuration;
+use fieldline_storage::series::SeriesKind;
 use tracing_subscriber::EnvFilter;
 
 use super::Config;
@@ -20,6 +21,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
         ingest(config),
         rules(config),
         events(config),
+        stores(config),
     ]
     .into_iter()
     .flatten()
@@ -65,6 +67,13 @@ fn general(config: &Config) -> Vec<ConfigCheck> {
             "`shutdown-timeout` must be 1s or more",
         ),
     ]
+}
+
+fn stores(config: &Config) -> Vec<ConfigCheck> {
+    vec![(
+        config.series.kind != SeriesKind::Sql || config.sql.url.is_some(),
+        "`series.kind` = \"sql\" needs `sql.url`, the PostgreSQL database that keeps the time series",
+    )]
 }
 
 fn http(config: &Config) -> Vec<ConfigCheck> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fieldline_api::{ApiDependencies, TokenKey};
+use fieldline_api::{ApiDependencies, CertificateFiles, TokenKey};
 use fieldline_core::address_guard::AddressGuard;
 use fieldline_core::ingest::IngestService;
 use fieldline_devices::sessions::SessionRegistry;
@@ -33,14 +33,20 @@ pub(crate) struct PlatformCore {
     guard: Arc<AddressGuard>,
     ingest: Arc<IngestService>,
     background: BackgroundTasks,
+    system_info: Arc<LocalSystemInfo>,
 }
 
 impl PlatformCore {
-    pub(crate) async fn start(stores: &PlatformStores, config: &Config) -> Result<Self, ServeError> {
+    pub(crate) async fn start(
+        stores: &PlatformStores,
+        dir: &DataDir,
+        config: &Config,
+    ) -> Result<Self, ServeError> {
         let devices = DeviceStage::start(stores, config).await?;
         let rules = devices.with_rules(stores, config);
         let stage = rules.start_ingest(stores, config).await?;
-        let background = BackgroundTasks::start(&stage, stores, config).await;
+        let system_info = Arc::new(LocalSystemInfo::new(dir.root()));
+        let background = BackgroundTasks::start(&stage, stores, system_info.clone(), config).await;
         let IngestStage { parts, ingest } = stage;
         Ok(Self {
             parts,
@@ -50,6 +56,7 @@ impl PlatformCore {
             )),
             ingest,
             background,
+            system_info,
         })
     }
 
@@ -74,7 +81,7 @@ impl PlatformCore {
             token_settings: fieldline_api::stored_token_settings(&**settings).await?,
             mailer: Arc::new(SmtpMailSender(rules.mail_tokens())),
             sms: Arc::new(ProviderSmsSender::default()),
-            system_info: Arc::new(LocalSystemInfo::new(dir.root())),
+            system_info: self.system_info.clone(),
             rest_requests: self.parts.rest_requests.clone(),
             set_aside: self.parts.set_aside.clone(),
             device_link: devices.sessions.clone(),
@@ -82,12 +89,26 @@ impl PlatformCore {
             onboarding: self.parts.onboarding.clone(),
             tenant_transfer: self.parts.tenant_transfer.clone(),
             usage: devices.usage.clone(),
+            overload: stores.overload.clone(),
             observed_store: stores.observed_store.clone(),
             queries: stores.queries(config),
             rule_usage: engine.services.scripts.ledger().clone(),
+            rule_counters: engine.chains.clone(),
             scripts: Arc::new(ScriptTestRunner::new(engine.services.scripts.clone())),
             replays: Arc::new(ChainReplayer::new(engine.clone())),
             reprocess: Arc::new(FieldReprocessor::new(engine.clone())),
+            certificates: CertificateFiles {
+                mqtts: config
+                    .mqtts
+                    .certificate
+                    .clone()
+                    .filter(|_| config.mqtts.listen.is_some()),
+                coaps: config
+                    .coaps
+                    .certificate
+                    .clone()
+                    .filter(|_| config.coaps.listen.is_some()),
+            },
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
     }
@@ -110,6 +131,7 @@ impl PlatformCore {
             sessions: devices.sessions.clone(),
             rpc: devices.rpc.clone(),
             downloads: devices.downloads.clone(),
+            overload: stores.overload.clone(),
             onboarding: self.parts.onboarding.clone(),
             producer: devices.producer.clone(),
             attributes: stores.observed_store.clone(),

@@ -322,6 +322,7 @@ fn api(
         token_key: TokenKey::random(),
         token_settings: None,
         mailer: Arc::new(fieldline_core::ports::NoMails),
+        overload: fieldline_core::overload::OverloadMonitor::new(clock.clone()),
         sms: Arc::new(fieldline_core::ports::NoSms),
         system_info: Arc::new(fieldline_core::ports::NoSystemInfo),
         set_aside: fieldline_core::set_aside::SetAsideService::new(
@@ -341,8 +342,10 @@ fn api(
         ),
         scripts: Arc::new(fieldline_core::ports::NoScriptTester),
         rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
+        rule_counters: Arc::new(fieldline_core::ports::NoRuleCounters),
         replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
         reprocess: Arc::new(fieldline_entities::ports::NoFieldReprocess),
+        certificates: crate::CertificateFiles::default(),
     };
     // Tests move the clock by days, and the tokens should stay valid.
     let options = Options {
