@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { actionsOf, pathAfter, safeUrl } from "./actions";
+import { actionsOf, isOwnAddress, pathAfter, safeUrl } from "./actions";
 
 const entity = { id: { entityType: "DEVICE", id: "7" }, name: "Boiler", latest: new Map(), points: new Map() };
 
-test("declared actions lead to states, code is left out", () => {
-  const config = { actions: { rowClick: [{ type: "custom", customFunction: "alert(1)" }, { name: "open", type: "openDashboardState", targetDashboardStateId: "room", stateEntityParamName: "boiler" }] } };
+test("declared actions lead to states", () => {
+  const config = { actions: { rowClick: [{ type: "unheardOf" }, { name: "open", type: "openDashboardState", targetDashboardStateId: "room", stateEntityParamName: "boiler" }] } };
   const [action, ...others] = actionsOf(config, "rowClick");
   expect(others).toEqual([]);
   const path = [{ id: "default", params: { a: 1 } }];
@@ -22,4 +22,17 @@ test("an address that runs code is not opened", () => {
   for (const bad of ["javascript:alert(1)", "data:text/html,x", undefined]) {
     expect(safeUrl(bad)).toBeUndefined();
   }
+});
+
+test("code of actions is read as code, and odd sizes of popovers are not taken", () => {
+  const config = { actions: { click: [{ type: "customPretty", name: "own", customFunction: { body: "x();" }, customHtml: "<p>", useShowWidgetActionFunction: true, showWidgetActionFunction: "return true;" }, { type: "openDashboardState", openInPopover: true, popoverWidth: "calc(1px)", popoverHeight: "50vh" }] } };
+  const [own, popover] = actionsOf(config, "click");
+  expect(own).toMatchObject({ code: { body: "x();", html: "<p>", css: "" }, showBody: "return true;" });
+  expect(popover?.overlay).toMatchObject({ kind: "popover", width: "25vw", height: "50vh" });
+});
+
+test("only addresses of the page's own origin may replace the page", () => {
+  const own = (url: string): boolean => isOwnAddress(url, "https://here.example/dashboards/1");
+  expect(["/dashboards", "x?y", "https://here.example/"].every(own)).toBe(true);
+  expect(["//evil.example", "/\\evil.example", "/\t/evil.example", "https://here.example.evil.example/", "http://here.example/"].filter(own)).toEqual([]);
 });

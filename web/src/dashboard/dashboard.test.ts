@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { arrange } from "./layout";
+import { readGrid } from "./grid";
 import { fqnOf, readDashboard, type Layout } from "./model";
 import { readStatePath, resolveAlias, writeStatePath } from "./state";
 import { boundsOf, quickInterval, readTimeWindow } from "./timeWindow";
@@ -13,7 +14,7 @@ test("an old file opens with one state, its widgets and its devices", () => {
   const [state] = old.states;
   expect(state).toMatchObject({ id: "default", root: true });
   expect(state?.main.places[0]).toMatchObject({ row: 0, col: 4, sizeX: 8, sizeY: 4 });
-  expect(old.aliases.get("a")?.filter).toEqual({ type: "singleEntity", singleEntity: { entityType: "DEVICE", id: "7" } });
+  expect(old.aliases.get("a")?.filter).toEqual({ type: "singleEntity", singleEntity: { entityType: "DEVICE", id: "7" }, resolveMultiple: false });
   expect([...old.widgets.values()][0]).toMatchObject({ fqn: "system.charts.basic_timeseries", datasources: [{ type: "entity", aliasId: "a" }] });
   expect(fqnOf({ typeFullFqn: "tenant.x" })).toBe("tenant.x");
 });
@@ -29,7 +30,8 @@ const place = (id: string, col: number | undefined, row: number | undefined, mor
 });
 const layout = (places: Layout["places"], grid: object = {}): Layout => ({
   places,
-  grid: { columns: 24, margin: 10, outerMargin: true, autoFillHeight: false, mobileRowHeight: 70, backgroundColor: "#eee", ...grid },
+  grid: { ...readGrid({}), ...grid },
+  breakpoints: new Map(),
 });
 
 test("cells are square, gaps stay, and a widget without a free place takes the first one", () => {

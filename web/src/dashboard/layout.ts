@@ -82,27 +82,41 @@ export function desktop(layout: Layout, width: number, height: number): Arrangem
   return { rects, height: rows * rowPitch - margin + 2 * outer };
 }
 
-function rowsOnPhone(place: WidgetPlace, grid: Grid): number {
+/** Returns how many rows of the list a widget is high. */
+export function rowsOnPhone(place: WidgetPlace, grid: Grid): number {
   return Math.max(1, Math.floor(place.mobileHeight ?? (place.sizeY * 24) / grid.columns));
 }
 
-function phone({ places, grid }: Layout, width: number): Arrangement {
+/** Returns the widgets of the list in their order, those that phones don't show left out. */
+export function phoneOrder(places: WidgetPlace[]): WidgetPlace[] {
   const order = (place: WidgetPlace): number => (place.mobileOrder !== undefined && place.mobileOrder >= 0 ? place.mobileOrder : Infinity);
-  const shown = places
+  return places
     .filter((place) => !place.mobileHide)
     .sort((a, b) => (order(a) === order(b) ? (a.row ?? 0) - (b.row ?? 0) || (a.col ?? 0) - (b.col ?? 0) : order(a) - order(b)));
+}
+
+/** Arranges a layout as a list of one column. */
+export function phone({ places, grid }: Layout, width: number, height: number): Arrangement {
+  const shown = phoneOrder(places);
   const outer = grid.outerMargin ? grid.margin : 0;
+  const total = shown.reduce((sum, place) => sum + rowsOnPhone(place, grid), 0);
+  const fill = grid.isList ? grid.autoFillHeight : grid.mobileAutoFillHeight;
+  const rowHeight = fill && total > 0 ? Math.max(20, (height - 2 * outer + grid.margin) / total - grid.margin) : grid.isList ? grid.rowHeight : grid.mobileRowHeight;
   let top = outer;
   const rects = shown.map((place) => {
     const rows = rowsOnPhone(place, grid);
-    const rect = { id: place.id, left: outer, top, width: width - 2 * outer, height: rows * grid.mobileRowHeight + (rows - 1) * grid.margin };
+    const rect = { id: place.id, left: outer, top, width: width - 2 * outer, height: rows * rowHeight + (rows - 1) * grid.margin };
     top += rect.height + grid.margin;
     return rect;
   });
   return { rects, height: top - grid.margin + outer };
 }
 
-/** Arranges a layout for a page of this size. */
-export function arrange(layout: Layout, width: number, height: number): Arrangement {
-  return width < MOBILE_PX ? phone(layout, width) : desktop(layout, width, height);
+/**
+ * Arranges a layout in an area of this size. A narrow page shows a list, unless the layout was made for its width or draws a plant,
+ * whose symbols lie where they lie.
+ */
+export function arrange(layout: Layout, width: number, height: number, narrow: boolean = width < MOBILE_PX): Arrangement {
+  const asList = layout.grid.isList || (narrow && layout.grid.type !== "scada");
+  return asList ? phone(layout, width, height) : desktop(layout, width, height);
 }

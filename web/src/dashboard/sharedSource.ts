@@ -1,9 +1,22 @@
 // One subscription for all widgets that ask for the same, however many they are.
 
+import type { LiveCommand } from "@/live/protocol";
 import { live } from "@/live/socket";
-import { commandOf, SourceData, type SourceRequest, type SourceValues } from "./source";
+import { commandOf, type SourceRequest, type SourceValues } from "./source";
+import { SourceData } from "./sourceData";
+import { serverNow } from "./time/clock";
+
+/** How a question went: what was asked and when, how many answers came, the first one when. */
+export interface Trace {
+  asked: LiveCommand;
+  askedAt: number;
+  answeredAt: number | undefined;
+  answers: number;
+  lastAt: number | undefined;
+}
 
 interface Shared {
+  trace: Trace;
   data: SourceData;
   users: number;
   end: () => void;
@@ -15,8 +28,17 @@ const shared = new Map<string, Shared>();
 
 function begin(identity: string): Shared {
   const request = JSON.parse(identity) as SourceRequest;
-  const data = new SourceData(request.window);
-  const one: Shared = { data, users: 0, end: live.subscribe(commandOf(request, Date.now()), (update) => data.take(update)) };
+  const data = new SourceData(request);
+  // After a lost connection the window is that of the moment, so that nothing is missing in between.
+  const ask = (): LiveCommand => commandOf(request, serverNow());
+  const trace: Trace = { asked: ask(), askedAt: Date.now(), answeredAt: undefined, answers: 0, lastAt: undefined };
+  const took = (update: Parameters<SourceData["take"]>[0]): void => {
+    trace.answers++;
+    trace.lastAt = Date.now();
+    trace.answeredAt ??= trace.lastAt;
+    data.take(update);
+  };
+  const one: Shared = { data, trace, users: 0, end: live.subscribe(ask, took) };
   shared.set(identity, one);
   return one;
 }
@@ -35,6 +57,11 @@ function join(identity: string, listener: () => void): () => void {
       }
     }, GRACE_MS);
   };
+}
+
+/** Returns how the question of a widget that is shown went. */
+export function traceOf(identity: string): Trace | undefined {
+  return shared.get(identity)?.trace;
 }
 
 /** The sources of one widget; an empty identity stands for one that can't be asked for. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { readDashboard } from "./model";
-import { commandOf, filterOf, joinPoints, SourceData } from "./source";
+import { commandOf, filterOf } from "./source";
+import { joinPoints, SourceData } from "./sourceData";
 import { readTimeWindow } from "./timeWindow";
 
 const dashboard = readDashboard({
@@ -19,7 +20,7 @@ test("a widget asks for its entities, and for latest values or points", () => {
   const window = readTimeWindow({ selectedTab: 0, realtime: { timewindowMs: 60_000, interval: 1_000 } });
   const points = commandOf({ source, filter, keyFilters: [], window }, 100_000);
   expect(points["latestCmd"]).toBeUndefined();
-  expect(points["tsCmd"]).toMatchObject({ keys: ["t"], startTs: 40_000, timeWindow: 60_000, agg: "AVG" });
+  expect(points["tsCmd"]).toMatchObject({ keys: ["t"], startTs: 40_000, timeWindow: 61_000, agg: "AVG" });
 });
 
 test("later points replace earlier ones of the same time, and old ones leave", () => {

@@ -1,13 +1,13 @@
 // What a widget asks the server for, and what has come: entities with their latest values and points.
 
-import { useMemo, useSyncExternalStore } from "react";
+import { useMemo, useRef, useSyncExternalStore } from "react";
 import type { EntityId } from "@/api/types";
-import type { LiveCommand, LiveUpdate } from "@/live/protocol";
+import type { LiveCommand } from "@/live/protocol";
+import { aggregateCommand, aggregateName, aggregationIn, type Aggregate } from "./aggregated";
 import type { DataKey, Dashboard, Datasource, Json } from "./model";
-import { list, number, object, text } from "./model";
 import { resolveAlias } from "./state";
 import { JoinedSources } from "./sharedSource";
-import { boundsOf, pointsCommand, type TimeWindow } from "./timeWindow";
+import { pointsCommand, type PointsWish, type TimeWindow } from "./timeWindow";
 
 export interface Point {
   ts: number;
@@ -20,25 +20,31 @@ export interface EntityValues {
   /** Latest values by `type/key`. */
   latest: Map<string, Point>;
   points: Map<string, Point[]>;
+  /** Keys that stand for many values, by their place in the request. */
+  aggregates?: ReadonlyMap<number, Aggregate>;
 }
 
 /** The most entities that one widget shows. */
 const PAGE = 1_024;
-/** Redraws of a widget have at least this distance, milliseconds. */
-const REDRAW_MS = 100;
-
-const LATEST_TYPES: Record<DataKey["type"], string | undefined> = {
+/** How queries call the types of keys; those without a name are not asked for. */
+export const LATEST_TYPES: Record<DataKey["type"], string | undefined> = {
   timeseries: "TIME_SERIES",
   attribute: "ATTRIBUTE",
+  serverAttribute: "SERVER_ATTRIBUTE",
+  sharedAttribute: "SHARED_ATTRIBUTE",
+  clientAttribute: "CLIENT_ATTRIBUTE",
   entityField: "ENTITY_FIELD",
   other: undefined,
 };
 /** Where the count of a counting source is kept among its latest values. */
-const COUNT = "COUNT/count";
+export const COUNT = "COUNT/count";
 
 /** Returns the latest value of a key of a datasource. */
 export function latestOf(entity: EntityValues, key: DataKey): Point | undefined {
   const type = LATEST_TYPES[key.type];
+  if (aggregationIn(key) !== undefined) {
+    return entity.latest.get(aggregateName(key));
+  }
   if (key.type === "other") {
     return entity.latest.get(COUNT);
   }
@@ -54,7 +60,9 @@ export function filterOf(source: Datasource, dashboard: Dashboard, params: Json)
   if (source.type === "device" && source.deviceId !== undefined) {
     return { type: "singleEntity", singleEntity: { entityType: "DEVICE", id: source.deviceId } };
   }
-  const alias = source.aliasId === undefined ? undefined : dashboard.aliases.get(source.aliasId);
+  // Some old settings name an alias instead of its id.
+  const alias =
+    source.aliasId === undefined ? undefined : (dashboard.aliases.get(source.aliasId) ?? [...dashboard.aliases.values()].find((one) => one.alias === source.aliasId));
   return alias === undefined ? undefined : resolveAlias(alias.filter, params);
 }
 
@@ -62,21 +70,42 @@ export interface SourceRequest {
   source: Datasource;
   filter: Json;
   keyFilters: unknown[];
+  /** Whether one of several key filters is enough. */
+  any?: true;
+  /** The window whose points are wanted. */
   window: TimeWindow | undefined;
+  wish?: PointsWish;
+  /** The window that aggregated keys come from. */
+  aggregated?: TimeWindow;
+  /** When the window began when it was asked for, if it follows the calendar: a new day is a new request. */
+  began?: number;
+}
+
+/** Returns the keys of a source, of which aggregated ones are asked for by their place. */
+export function keysOf(source: Datasource): DataKey[] {
+  return [...source.dataKeys, ...source.latestKeys];
+}
+
+/** Returns what to ask for a datasource; nothing if it can't be resolved yet. */
+export function requestOf(source: Datasource, dashboard: Dashboard, params: Json, window: TimeWindow | undefined): SourceRequest | undefined {
+  const filter = filterOf(source, dashboard, params);
+  const keyFilters = source.filterId === undefined ? undefined : dashboard.keyFilters.get(source.filterId);
+  return filter === undefined ? undefined : { source, filter, keyFilters: keyFilters?.filters ?? [], ...(keyFilters?.any === true ? { any: true as const } : {}), window };
 }
 
 /** Makes the command that counts entities or alarms. */
-function countCommand({ source, filter, keyFilters }: SourceRequest): LiveCommand {
-  const query = { entityFilter: filter, keyFilters };
+function countCommand({ source, filter, keyFilters, any }: SourceRequest): LiveCommand {
+  const query = { entityFilter: filter, keyFilters, ...(any === true ? { keyFiltersOperation: "OR" } : {}) };
   return source.type === "entityCount" ? { type: "ENTITY_COUNT", query } : { type: "ALARM_COUNT", query: { ...query, ...source.alarmFilter } };
 }
 
 /** Makes the one command that asks for the entities of a datasource, their latest values, and points if there is a window. */
-export function commandOf({ source, filter, keyFilters, window }: SourceRequest, now: number): LiveCommand {
+export function commandOf(request: SourceRequest, now: number): LiveCommand {
+  const { source, filter, keyFilters, any, window } = request;
   if (source.type === "entityCount" || source.type === "alarmCount") {
-    return countCommand({ source, filter, keyFilters, window });
+    return countCommand(request);
   }
-  const keys = [...source.dataKeys, ...source.latestKeys].flatMap((key) => {
+  const keys = keysOf(source).flatMap((key) => {
     const type = LATEST_TYPES[key.type];
     return type === undefined ? [] : [{ type, key: key.name }];
   });
@@ -89,86 +118,15 @@ export function commandOf({ source, filter, keyFilters, window }: SourceRequest,
     query: {
       entityFilter: filter,
       keyFilters,
-      pageLink: { pageSize: isOne ? 1 : PAGE, page: 0, sortOrder: { key: { type: "ENTITY_FIELD", key: "createdTime" }, direction: "DESC" } },
+      ...(any === true ? { keyFiltersOperation: "OR" } : {}),
+      pageLink: { pageSize: isOne ? 1 : (source.pageSize ?? PAGE), page: 0, sortOrder: { key: { type: "ENTITY_FIELD", key: "createdTime" }, direction: "DESC" } },
       entityFields: [...fields].map((key) => ({ type: "ENTITY_FIELD", key })),
       latestValues: values,
     },
     ...(values.length > 0 && (window === undefined || series.length === 0 || source.latestKeys.length > 0) ? { latestCmd: { keys: values } } : {}),
-    ...(window === undefined || series.length === 0 ? {} : pointsCommand(window, [...new Set(series)], now)),
+    ...(window === undefined || series.length === 0 ? {} : pointsCommand(window, [...new Set(series)], now, request.wish)),
+    ...(request.aggregated === undefined ? {} : aggregateCommand(keysOf(source), request.aggregated, now)),
   };
-}
-
-function readPoints(value: unknown): Point[] {
-  return list(value).flatMap((point) => {
-    const ts = number(object(point)["ts"]);
-    const read = object(point)["value"];
-    return ts === undefined || read === null || read === undefined ? [] : [{ ts, value: typeof read === "object" ? JSON.stringify(read) : String(read) }];
-  });
-}
-
-/** Joins points that came later to those that are there, oldest first, and drops what the window has left behind. */
-export function joinPoints(known: Point[], added: Point[], from: number): Point[] {
-  const byTime = new Map(known.map((point) => [point.ts, point]));
-  added.forEach((point) => byTime.set(point.ts, point));
-  return [...byTime.values()].filter((point) => point.ts >= from).sort((a, b) => a.ts - b.ts);
-}
-
-export class SourceData {
-  private readonly byId = new Map<string, EntityValues>();
-  private readonly listeners = new Set<() => void>();
-  private shown: readonly EntityValues[] = [];
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private failure: string | undefined;
-  private totalElements = 0;
-
-  constructor(private readonly window: TimeWindow | undefined) {}
-
-  take(update: LiveUpdate & { data?: unknown; update?: unknown; count?: unknown }, now: number = Date.now()): void {
-    const count = number(update.count);
-    if (count !== undefined) {
-      const latest = new Map([[COUNT, { ts: now, value: String(count) }]]);
-      this.byId.set("count", { id: { entityType: "", id: "count" }, name: "", latest, points: new Map() });
-    }
-    this.totalElements = number(object(update.data)["totalElements"]) ?? this.totalElements;
-    this.failure = update.errorCode === undefined || update.errorCode === 0 ? undefined : (update.errorMsg ?? "");
-    const page = list(object(update.data)["data"]);
-    [...page, ...list(update.update)].forEach((entity) => this.takeEntity(object(entity), now));
-    // Many updates of one moment are drawn once.
-    this.timer ??= setTimeout(() => this.publish(), REDRAW_MS);
-  }
-
-  private takeEntity(entity: Json, now: number): void {
-    const id = object(entity["entityId"]);
-    const key = `${String(id["entityType"])}/${String(id["id"])}`;
-    const known = this.byId.get(key);
-    const latest = new Map(known?.latest);
-    for (const [type, values] of Object.entries(object(entity["latest"]))) {
-      for (const [name, value] of Object.entries(object(values))) {
-        readPoints([value]).forEach((point) => latest.set(`${type}/${name}`, point));
-      }
-    }
-    const points = new Map(known?.points);
-    const from = this.window === undefined ? 0 : boundsOf(this.window, now)[0];
-    for (const [name, values] of Object.entries(object(entity["timeseries"]))) {
-      points.set(name, joinPoints(points.get(name) ?? [], readPoints(values), from));
-    }
-    const name = latest.get("ENTITY_FIELD/name")?.value ?? known?.name ?? "";
-    this.byId.set(key, { id: { entityType: text(id["entityType"]) ?? "", id: text(id["id"]) ?? "" }, name, latest, points });
-  }
-
-  private publish(): void {
-    this.timer = undefined;
-    this.shown = [...this.byId.values()];
-    this.listeners.forEach((listener) => listener());
-  }
-
-  readonly watch = (listener: () => void): (() => void) => {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  };
-  readonly entities = (): readonly EntityValues[] => this.shown;
-  readonly problem = (): string | undefined => this.failure;
-  readonly total = (): number => this.totalElements;
 }
 
 /** What one source of a widget has shown so far. */
@@ -178,15 +136,43 @@ export interface SourceValues {
   problem: string | undefined;
   /** How many entities there are, which can be more than are shown. */
   total: number;
+  /** Why it is asked for: to be shown, or only beside what is shown. */
+  role?: "shown" | "compared" | "beside";
+  /** By how much points of an earlier time are moved to lie on those that they are compared with, milliseconds. */
+  shift?: number;
 }
 
-/** Follows the datasources of a widget as long as it is shown. An unresolved one has no entities. */
+type Shown = Omit<SourceValues, "source">;
+
+/** Returns what a request asks for, without when. */
+function subjectOf(identity: string): string {
+  if (identity === "") {
+    return "";
+  }
+  const { source, filter, keyFilters, any } = JSON.parse(identity) as SourceRequest;
+  return JSON.stringify([source, filter, keyFilters, any]);
+}
+
+/**
+ * Follows the datasources of a widget as long as it is shown. An unresolved one has no entities. Where only the window is another, what was
+ * shown before stays until the answer is there.
+ */
 export function useSources(requests: (SourceRequest | undefined)[], sources: Datasource[]): SourceValues[] {
   const identities = JSON.stringify(requests.map((request) => (request === undefined ? "" : JSON.stringify(request))));
-  const joined = useMemo(() => new JoinedSources(JSON.parse(identities) as string[]), [identities]);
+  const { joined, subjects } = useMemo(() => {
+    const all = JSON.parse(identities) as string[];
+    return { joined: new JoinedSources(all), subjects: all.map(subjectOf) };
+  }, [identities]);
   const shown = useSyncExternalStore(joined.watch, joined.current);
-  return useMemo(
-    () => sources.map((source, n) => ({ source, ...(shown[n] ?? { entities: [], problem: undefined, total: 0 }) })),
-    [sources, shown],
-  );
+  const held = useRef(new Map<string, Shown>());
+  return useMemo(() => {
+    const nothing: Shown = { entities: [], problem: undefined, total: 0 };
+    const now = subjects.map((subject, n): [string, Shown] => {
+      const one = shown[n];
+      const name = `${n} ${subject}`;
+      return [name, one === undefined || (one.entities.length === 0 && one.problem === undefined && one.total === 0) ? (held.current.get(name) ?? one ?? nothing) : one];
+    });
+    held.current = new Map(now);
+    return sources.map((source, n) => ({ source, ...(now[n]?.[1] ?? nothing) }));
+  }, [sources, shown, subjects]);
 }

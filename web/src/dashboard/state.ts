@@ -33,14 +33,19 @@ export function readStatePath(encoded: string | null, dashboard: Dashboard): Ope
   return known.length === 0 ? [rootState(dashboard)] : known;
 }
 
+/** Writes a path of states as the `state` parameter has it. */
+export function encodeStates(path: OpenState[]): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(path));
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+}
+
 /** Writes the `state` parameter; none for the root alone. */
 export function writeStatePath(path: OpenState[], dashboard: Dashboard): string | undefined {
   const [only] = path;
   if (path.length === 1 && only !== undefined && only.id === rootState(dashboard).id && Object.keys(only.params).length === 0) {
     return undefined;
   }
-  const bytes = new TextEncoder().encode(JSON.stringify(path));
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  return encodeStates(path);
 }
 
 function entityId(value: unknown): EntityId | undefined {

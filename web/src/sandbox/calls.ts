@@ -21,6 +21,7 @@ const TOO_LONG = "took too long";
 /** Functions that took too long once; asked again they would hold up all others. */
 const endless = new Set<string>();
 let frame: Promise<HTMLIFrameElement> | undefined;
+let close: (() => void) | undefined;
 let nextId = 1;
 const waiting = new Map<number, (results: SandboxResult[]) => void>();
 
@@ -30,15 +31,32 @@ function openFrame(): Promise<HTMLIFrameElement> {
   element.src = SANDBOX_PAGE;
   element.hidden = true;
   element.title = "Functions";
-  addEventListener("message", (event: MessageEvent<{ id?: number; results?: SandboxResult[] }>) => {
+  const hear = (event: MessageEvent<{ id?: number; results?: SandboxResult[] }>): void => {
     const { id, results } = event.source === element.contentWindow ? event.data : {};
     if (id !== undefined && Array.isArray(results)) {
       waiting.get(id)?.(results);
       waiting.delete(id);
     }
-  });
+  };
+  addEventListener("message", hear);
   document.body.append(element);
-  return new Promise((resolve) => element.addEventListener("load", () => resolve(element), { once: true }));
+  return new Promise((resolve) => {
+    element.addEventListener("load", () => resolve(element), { once: true });
+    close = () => {
+      removeEventListener("message", hear);
+      element.remove();
+      resolve(element);
+    };
+  });
+}
+
+/** Ends the sandbox of a dashboard, so that its code has nothing to do with the functions of the next one. */
+export function forgetSandbox(): void {
+  close?.();
+  close = undefined;
+  frame = undefined;
+  waiting.forEach((resolve) => resolve([]));
+  waiting.clear();
 }
 
 /** Runs a function for each list of arguments. One that takes too long or throws has an error instead of a value. */
@@ -48,6 +66,9 @@ export async function callInSandbox(calls: SandboxCalls): Promise<SandboxResult[
   }
   frame ??= openFrame();
   const element = await frame;
+  if (!element.isConnected) {
+    return [];
+  }
   const id = nextId++;
   return new Promise((resolve) => {
     waiting.set(id, (results) => {

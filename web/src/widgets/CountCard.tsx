@@ -2,7 +2,9 @@
 
 import type { CSSProperties, ReactElement } from "react";
 import { actionsOf } from "@/dashboard/actions";
+import { text } from "@/dashboard/model";
 import { t } from "@/i18n";
+import { drawingOf, Icon } from "./control/Icon";
 import type { WidgetProps } from "./registry";
 import { colorOf } from "./color";
 import { labelOf } from "./values";
@@ -11,6 +13,8 @@ import classes from "./widgets.module.css";
 const CARD: CSSProperties = { containerType: "size" };
 
 export default function CountCard({ widget, entities, act }: WidgetProps): ReactElement {
+  const { settings } = widget;
+  const icon = text(settings["icon"]) ?? "";
   const count = entities.map((entity) => entity.latest.get("COUNT/count")?.value).find((value) => value !== undefined);
   const isAlarm = widget.fqn.includes("alarm");
   const color = colorOf(widget.settings["iconBackgroundColor"], Number(count ?? 0), isAlarm && Number(count ?? 0) > 0 ? "#e5484d" : "#2196f3");
@@ -19,7 +23,13 @@ export default function CountCard({ widget, entities, act }: WidgetProps): React
   return (
     <div className={classes["card"]} style={CARD}>
       <div className={classes["label"]}>
-        <i className={classes["dot"]} style={{ background: color }} />
+        {settings["showIcon"] !== false && drawingOf(icon) !== undefined ? (
+          <span style={{ color, lineHeight: 0 }}>
+            <Icon name={icon} />
+          </span>
+        ) : (
+          <i className={classes["dot"]} style={{ background: color }} />
+        )}
         {opens ? (
           <button type="button" className={classes["link"]} onClick={() => act("click", undefined)}>
             {label}

@@ -1,38 +1,48 @@
 // A widget type that a tenant wrote itself. Its code runs in a sandboxed frame that gets values and settings, and nothing else.
 
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState, type ReactElement } from "react";
+import { useContext, useEffect, useRef, useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import { actionsOf } from "@/dashboard/actions";
+import { BoardContext } from "@/dashboard/board";
 import { list, object, text, type Json } from "@/dashboard/model";
-import { latestOf, type SourceValues } from "@/dashboard/source";
-import { t } from "@/i18n";
+import { plural, t } from "@/i18n";
 import { SANDBOX_PAGE } from "@/sandbox/calls";
+import { WIDGET_PRELUDE } from "@/sandbox/program";
+import { useBridge } from "@/sandbox/useBridge";
 import { EmptyState, messageOf, Waiting } from "@/ui/feedback";
-import { numeric } from "./postProcessing";
+import { ActionGate } from "./actionGate";
+import { contextData } from "./contextData";
 import type { WidgetProps } from "./registry";
 import classes from "./widgets.module.css";
 
-/** Returns values as ThingsBoard hands them to widgets: for each key of each entity its points as `[ts, value]`. */
-export function contextData(sources: SourceValues[]): Json[] {
-  return sources.flatMap(({ source, entities }) =>
-    entities.flatMap((entity) =>
-      source.dataKeys.map((key) => {
-        const latest = latestOf(entity, key);
-        const points = entity.points.get(key.name) ?? (latest === undefined ? [] : [latest]);
-        const datasource = { type: source.type, name: entity.name, entityName: entity.name, entityId: entity.id.id, entityType: entity.id.entityType };
-        return { datasource, dataKey: key.raw, data: points.map(({ ts, value }) => [ts, numeric(value)]) };
-      }),
-    ),
-  );
+/** Code that draws a widget. */
+export interface DrawingCode {
+  html: string;
+  css: string;
+  js: string;
 }
 
-export default function CustomWidget({ widget, sources, entities, act }: WidgetProps): ReactElement {
+export default function CustomWidget(props: WidgetProps): ReactElement {
+  const { fqn } = props.widget;
+  const type = useQuery({ queryKey: ["widget type", fqn], queryFn: () => api.get<Json>("/api/widgetType", { fqn }), retry: false });
+  if (type.isPending) {
+    return <Waiting />;
+  }
+  if (type.isError) {
+    return <EmptyState>{t("The widget type {type} can't be had: {problem}", { type: fqn, problem: messageOf(type.error) })}</EmptyState>;
+  }
+  const descriptor = object(type.data["descriptor"]);
+  const code = { html: text(descriptor["templateHtml"]) ?? "", css: text(descriptor["templateCss"]) ?? "", js: text(descriptor["controllerScript"]) ?? "" };
+  return <SandboxedCode {...props} code={code} resources={list(descriptor["resources"]).length} />;
+}
+
+/** Draws a widget by code, in a frame that the code can't leave. */
+export function SandboxedCode({ widget, sources, entities, act, code: drawing, resources }: WidgetProps & { code: DrawingCode; resources: number }): ReactElement {
   const frame = useRef<HTMLIFrameElement>(null);
+  const [gate] = useState(() => new ActionGate());
   const [loaded, setLoaded] = useState(false);
   const [failure, setFailure] = useState<string>();
-  const type = useQuery({ queryKey: ["widget type", widget.fqn], queryFn: () => api.get<Json>("/api/widgetType", { fqn: widget.fqn }), retry: false });
-  const descriptor = object(type.data?.["descriptor"]);
   const data = contextData(sources);
   const state = JSON.stringify({
     data,
@@ -43,7 +53,9 @@ export default function CustomWidget({ widget, sources, entities, act }: WidgetP
   });
   const newest = useRef({ state, entities, act });
   newest.current = { state, entities, act };
-  const code = JSON.stringify({ html: text(descriptor["templateHtml"]) ?? "", css: text(descriptor["templateCss"]) ?? "", js: text(descriptor["controllerScript"]) ?? "" });
+  const board = useContext(BoardContext);
+  const code = JSON.stringify(drawing);
+  useBridge(frame, code);
   const post = (message: Json): void => {
     // The frame has no origin, so no narrower target than all can be named; it is the one that is addressed.
     frame.current?.contentWindow?.postMessage(message, "*");
@@ -58,34 +70,28 @@ export default function CustomWidget({ widget, sources, entities, act }: WidgetP
       const { act: click, entities: known, ...rest } = newest.current;
       const sourcesOfActions = Object.keys(object((JSON.parse(rest.state) as Json)["actions"]));
       const source = sourcesOfActions.find((one) => actionsOf(widget.config, one).some(({ name }) => name === action));
-      if (source !== undefined && text(action) !== undefined) {
+      if (source !== undefined && text(action) !== undefined && gate.passes()) {
         click(source, known.find((one) => one.id.id === entityId), text(action));
       }
     };
     addEventListener("message", hear);
     return () => removeEventListener("message", hear);
-  }, [widget]);
+  }, [widget, gate]);
   useEffect(() => {
     if (loaded) {
-      post({ kind: "start", ...(JSON.parse(code) as Json), state: JSON.parse(newest.current.state) as Json });
+      const drawing = JSON.parse(code) as { html: string; css: string; js: string };
+      post({ kind: "start", ...drawing, js: WIDGET_PRELUDE + drawing.js, state: { ...(JSON.parse(newest.current.state) as Json), statePath: board?.path() ?? [] } });
     }
   }, [loaded, code]);
   useEffect(() => {
     if (loaded) {
-      post({ kind: "data", state: JSON.parse(state) as Json });
+      post({ kind: "data", state: { ...(JSON.parse(state) as Json), statePath: board?.path() ?? [] } });
     }
   }, [loaded, state]);
-  if (type.isPending) {
-    return <Waiting />;
-  }
-  if (type.isError) {
-    return <EmptyState>{t("The widget type {type} can't be had: {problem}", { type: widget.fqn, problem: messageOf(type.error) })}</EmptyState>;
-  }
-  const resources = list(descriptor["resources"]).length;
   return (
     <>
       {failure !== undefined && <EmptyState>{t("The code of this widget failed: {problem}", { problem: failure })}</EmptyState>}
-      {resources > 0 && <EmptyState>{t("This widget loads {n} libraries from elsewhere, which its sandbox doesn't let it do.", { n: resources })}</EmptyState>}
+      {resources > 0 && <EmptyState>{plural(resources, "This widget loads {n} library from elsewhere, which its sandbox doesn't let it do.", "This widget loads {n} libraries from elsewhere, which its sandbox doesn't let it do.")}</EmptyState>}
       <iframe ref={frame} className={classes["frameless"]} sandbox="allow-scripts" src={SANDBOX_PAGE} title={widget.title || widget.fqn} onLoad={() => setLoaded(true)} />
     </>
   );

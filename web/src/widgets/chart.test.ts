@@ -1,10 +1,93 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { readDashboard } from "@/dashboard/model";
+import { barSpan } from "./timeChart/bars";
+import { rangeOf, timeTicks } from "./timeChart/scales";
+import { figuresOf, heightOf, prolonged } from "./timeChart/series";
+import { chartSettings, keyLook } from "./timeChart/settings";
+import { nearestPoint, stacked, tableOf, thinned } from "./timeChart/table";
+import { datePattern } from "./dates";
 
-vi.mock("uplot", () => ({ default: class {} }));
-vi.mock("uplot/dist/uPlot.min.css", () => ({}));
+const widgetOf = (typeFullFqn: string, settings: object, key: object = {}) => {
+  const widget = readDashboard({ widgets: { w: { typeFullFqn, config: { settings, datasources: [{ dataKeys: [{ name: "t", type: "timeseries", ...key }] }] } } } }).widgets.get("w");
+  if (widget === undefined) {
+    throw new Error("no widget");
+  }
+  return widget;
+};
 
-test("series are laid side by side, with gaps where one has no point", async () => {
-  const { tableOf } = await import("./TimeChart");
-  const one = (points: [number, number][]) => ({ label: "", color: "", bars: false, points: new Map(points) });
-  expect(tableOf([one([[2_000, 5], [1_000, 4]]), one([[3_000, 7]])])).toEqual([[1, 2, 3], [4, 5, null], [null, null, 7]]);
+test("series are laid side by side, with gaps where one has no point", () => {
+  expect(tableOf([{ times: [1_000, 2_000], values: [4, 5] }, { times: [3_000], values: [7] }])).toEqual([[1, 2, 3], [4, 5, null], [null, null, 7]]);
+  expect(stacked([[1, 2], [1, 2], [3, null]], ["a", "a"])).toEqual([[1, 2], [1, 2], [4, null]]);
+  expect(stacked([[1], [1], [3]], ["a", undefined])).toEqual([[1], [1], [3]]);
+});
+
+test("what can't be seen is thinned, and peaks stay", () => {
+  const values = Array.from({ length: 10_000 }, (_, n) => (n === 7_777 ? 99 : n % 7));
+  const kept = thinned({ times: values.map((_, n) => n), values }, 500);
+  expect(kept.times.length).toBeLessThanOrEqual(1_000);
+  expect(kept.values).toContain(99);
+  expect([...kept.times].sort((a, b) => a - b)).toEqual(kept.times);
+});
+
+test("states hold from edge to edge, and words are states", () => {
+  expect(prolonged([{ ts: 5, value: "a" }, { ts: 15, value: "b" }], 10, 30)).toEqual([{ ts: 10, value: "a" }, { ts: 15, value: "b" }, { ts: 30, value: "b" }]);
+  const { states } = chartSettings(widgetOf("system.state_chart", { states: [{ label: "Off", value: 0, sourceType: "constant", sourceValue: "off" }, { label: "Hot", value: 2, sourceType: "range", sourceRangeFrom: 50 }] }));
+  expect(["off", "60", "50", "20", ""].map((value) => heightOf(value, states))).toEqual([0, 2, 2, null, null]);
+});
+
+test("settings of several axes, thresholds and legends are read", () => {
+  const settings = chartSettings(widgetOf("system.time_series_chart", { yAxes: { b: { order: 2, position: "right", min: { type: "latestKey", latestKey: "low", latestKeyType: "attribute" } }, a: { order: 1, max: 9 } }, thresholds: [{ type: "constant", value: 5, lineType: "dashed", lineColor: "rgba(0, 0, 0, 0.76)" }, { type: "x" }], legendConfig: { position: "right", showMax: true } }));
+  expect(settings.axes.map(({ id, side }) => [id, side])).toEqual([["a", "left"], ["b", "right"]]);
+  expect(settings.axes[1]?.min).toMatchObject({ type: "latestKey", key: "low" });
+  expect(settings.thresholds).toHaveLength(1);
+  expect(settings.thresholds[0]).toMatchObject({ dash: [4, 3], color: undefined, axis: "default" });
+  expect(settings.legend).toMatchObject({ side: "right", columns: true, values: { max: true, avg: false } });
+});
+
+test("old charts are drawn as their settings said", () => {
+  const widget = widgetOf("system.charts.basic_timeseries", { smoothLines: true, yaxis: { min: 1, tickDecimals: 2 }, stack: true }, { settings: { showSeparateAxis: true, axisPosition: "right", fillLines: true, thresholds: [{ thresholdValueSource: "predefinedValue", thresholdValue: 7, color: "#ff0000" }] } });
+  const settings = chartSettings(widget);
+  expect(settings.axes.map(({ side }) => side)).toEqual(["left", "right"]);
+  expect(settings.thresholds[0]).toMatchObject({ color: "#ff0000", source: { value: 7 }, axis: settings.axes[1]?.id });
+  expect(settings.stack).toBe(true);
+  expect(chartSettings(widgetOf("system.charts.timeseries_bars_flot", {})).kind).toBe("bar");
+});
+
+test("bars share their interval, and have the width of settings without one", () => {
+  const settings = { gap: 0, intervalGap: 0, group: true, relative: true, share: 0.1, absolute: 5 };
+  expect(barSpan(15, 100, { index: 1, count: 2, group: () => [10, 20], below: undefined, settings })).toEqual([15, 20]);
+  expect(barSpan(50, 100, { index: 0, count: 2, group: undefined, below: undefined, settings })).toEqual([45, 50]);
+  expect(barSpan(50, 100, { index: 0, count: 1, group: undefined, below: undefined, settings: { ...settings, relative: false } })).toEqual([47.5, 52.5]);
+});
+
+test("axes have room for values and thresholds, and keep their limits", () => {
+  const free = { min: undefined, max: undefined };
+  expect(rangeOf(10, 20, free, [40], false)).toEqual([8.2, 41.8]);
+  expect(rangeOf(10, 20, { min: 0, max: 15 }, [], false)).toEqual([0, 15]);
+  expect(rangeOf(10, 20, free, [], true)[0]).toBe(0);
+  expect(rangeOf(null, null, free, [], false)[0]).toBeLessThan(1);
+  expect(rangeOf(5, 5, { min: 9, max: undefined }, [], false)).toEqual([9, 10]);
+});
+
+test("figures count the points within the window, and the nearest point is found over gaps", () => {
+  expect(figuresOf({ times: [1, 2, 3, 4], values: [100, 1, null, 3], shift: undefined }, [2, 4])).toEqual({ min: 1, max: 3, avg: 2, total: 4, latest: 3 });
+  expect(nearestPoint([1, null, null, 4], [0, 10, 20, 30], 1, 12)).toBe(0);
+  expect(nearestPoint([null, null], [0, 10], 1, 9)).toBeNull();
+});
+
+test("dates have the patterns of settings, and ticks say when a day begins", () => {
+  const ts = Date.UTC(2026, 10, 5, 14, 3, 9, 45);
+  expect(datePattern(ts, "yyyy-MM-dd HH:mm:ss.SSS 'at' h a", "UTC")).toBe("2026-11-05 14:03:09.045 at 2 PM");
+  expect(datePattern(ts, "d.M.yy", "Asia/Tokyo")).toBe("5.11.26");
+  const day = Date.UTC(2026, 10, 5) / 1_000;
+  expect(timeTicks([day, day + 3_600], 3_600, { day: "dd.MM." }, "UTC")).toEqual(["05.11.", "01:00"]);
+});
+
+test("range charts colour by band and fill by default", () => {
+  const widget = widgetOf("system.humidity_range_chart", { rangeColors: [{ from: 10, color: "#111111" }, { to: 10, color: "#222222" }] });
+  const settings = chartSettings(widget);
+  expect(settings.bands?.map(({ color }) => color)).toEqual(["#222222", "#111111"]);
+  expect(settings.thresholds.map(({ source }) => source.value)).toEqual([10]);
+  const key = widget.datasources[0]?.dataKeys[0];
+  expect(key === undefined ? undefined : keyLook(key, widget.settings, settings.kind).line.fill).toMatchObject({ type: "opacity", opacity: 0.7 });
 });

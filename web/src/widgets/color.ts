@@ -9,6 +9,11 @@ export function isImplicitWhite(color: string): boolean {
   return /^(#fff(fff)?|rgba?\(255, ?255, ?255(, ?[\d.]+)?\)|white)$/i.test(color);
 }
 
+/** Whether the background of a grid is the default one, which follows the theme instead. */
+export function isImplicitGray(color: string): boolean {
+  return /^(#eee(eee)?|rgba?\(238, ?238, ?238(, ?1)?\))$/i.test(color) || isImplicitWhite(color);
+}
+
 /** Returns a colour that a style may have; nothing that could end the declaration. */
 export function safeColor(value: unknown): string | undefined {
   const color = text(value);
@@ -26,20 +31,41 @@ export function rangeColor(ranges: unknown, value: number): string | undefined {
   return safeColor(list(ranges).map(object).find((range) => inRange(range, value))?.["color"]);
 }
 
+/** Numbers of advanced settings may come from elsewhere; those that are known here are constant ones. */
+const constant = (value: unknown): number | undefined => number(value) ?? number(object(value)["value"]);
+
 function gradientColor(gradient: Json, value: number): string | undefined {
-  const stops = list(gradient["gradient"]).flatMap((stop) => safeColor(stop) ?? []);
+  const advanced = gradient["advancedMode"] === true ? list(gradient["gradientAdvanced"]).map(object) : [];
+  const placed = advanced.flatMap((stop) => {
+    const [color, at] = [safeColor(stop["color"]), constant(stop["source"] ?? stop)];
+    return color === undefined || at === undefined ? [] : [{ color, at }];
+  });
   const low = number(gradient["minValue"]) ?? 0;
   const high = number(gradient["maxValue"]) ?? 100;
-  const at = Math.min(1, Math.max(0, (value - low) / (high - low || 1))) * (stops.length - 1);
-  const [from, to] = [stops[Math.floor(at)], stops[Math.ceil(at)]];
-  return from === undefined || to === undefined ? undefined : `color-mix(in srgb, ${to} ${Math.round((at % 1) * 100)}%, ${from})`;
+  const plain = list(gradient["gradient"]).flatMap((stop) => safeColor(stop) ?? []);
+  const stops = placed.length > 1 ? placed.sort((a, b) => a.at - b.at) : plain.map((color, n) => ({ color, at: low + ((high - low) * n) / Math.max(1, plain.length - 1) }));
+  const next = stops.findIndex(({ at }) => at >= value);
+  const [from, to] = [stops[Math.max(0, (next < 0 ? stops.length : next) - 1)], stops[next < 0 ? stops.length - 1 : next]];
+  if (from === undefined || to === undefined || !Number.isFinite(value)) {
+    return undefined;
+  }
+  const share = to.at === from.at ? 1 : Math.min(1, Math.max(0, (value - from.at) / (to.at - from.at)));
+  return `color-mix(in srgb, ${to.color} ${Math.round(share * 100)}%, ${from.color})`;
+}
+
+function rangesOf(stored: Json): unknown {
+  const settings = object(stored["rangeList"]);
+  return Array.isArray(stored["rangeList"])
+    ? stored["rangeList"]
+    : settings["advancedMode"] === true
+      ? list(settings["rangeAdvanced"]).map((range) => ({ ...object(range), from: constant(object(range)["from"]), to: constant(object(range)["to"]) }))
+      : settings["range"];
 }
 
 /** Returns the colour that settings give a value; older settings hold the colour itself. */
 export function colorOf(settings: unknown, value: number, otherwise: string): string {
   const stored = object(settings);
-  const ranges = Array.isArray(stored["rangeList"]) ? stored["rangeList"] : object(stored["rangeList"])["range"];
   const type = stored["type"];
-  const found = type === "range" ? rangeColor(ranges, value) : type === "gradient" ? gradientColor(object(stored["gradient"]), value) : undefined;
+  const found = type === "range" ? rangeColor(rangesOf(stored), value) : type === "gradient" ? gradientColor(object(stored["gradient"]), value) : undefined;
   return found ?? safeColor(stored["color"]) ?? safeColor(settings) ?? otherwise;
 }

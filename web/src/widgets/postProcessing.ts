@@ -1,17 +1,15 @@
 // Functions that a dashboard has for its values: they run in the sandbox, and their results replace the values.
 
-import { useEffect, useState } from "react";
-import { text, type DataKey } from "@/dashboard/model";
-import { latestOf, type EntityValues, type Point, type SourceValues } from "@/dashboard/source";
+import { useEffect, useRef, useState } from "react";
+import { bodyOf } from "@/dashboard/actions";
+import { aggregateName, aggregationIn } from "@/dashboard/aggregated";
+import type { DataKey } from "@/dashboard/model";
+import { COUNT, LATEST_TYPES, latestOf, type EntityValues, type Point, type SourceValues } from "@/dashboard/source";
 import { callInSandbox } from "@/sandbox/calls";
 
 const NAMES = ["time", "value", "prevValue", "timePrev", "prevOrigValue"];
 /** The newest points of each key that functions see. */
 const MOST = 5_000;
-
-export function bodyOf(value: unknown): string | undefined {
-  return text(value) ?? text((value as { body?: unknown } | null | undefined)?.body);
-}
 
 function functionOf(key: DataKey): string | undefined {
   return key.raw["usePostProcessing"] === false ? undefined : bodyOf(key.raw["postFuncBody"]);
@@ -34,6 +32,11 @@ async function processed(body: string, points: Point[]): Promise<Point[]> {
   });
 }
 
+/** Returns where the latest value of a key is kept, which is where widgets look for it. */
+function placeOf(key: DataKey): string {
+  return aggregationIn(key) !== undefined ? aggregateName(key) : key.type === "other" ? COUNT : `${LATEST_TYPES[key.type]}/${key.name}`;
+}
+
 async function processEntity(entity: EntityValues, keys: DataKey[]): Promise<EntityValues> {
   const latest = new Map(entity.latest);
   const points = new Map(entity.points);
@@ -43,9 +46,12 @@ async function processEntity(entity: EntityValues, keys: DataKey[]): Promise<Ent
       const known = latestOf(entity, key);
       const [made] = known === undefined ? [] : await processed(body, [known]);
       if (made !== undefined) {
-        latest.set(`${key.type === "attribute" ? "ATTRIBUTE" : key.type === "timeseries" ? "TIME_SERIES" : "ENTITY_FIELD"}/${key.name}`, made);
+        latest.set(placeOf(key), made);
       }
-      points.set(key.name, await processed(body, entity.points.get(key.name) ?? []));
+      // Points are those of series; an attribute of the same name has none.
+      if (key.type === "timeseries" && aggregationIn(key) === undefined) {
+        points.set(key.name, await processed(body, entity.points.get(key.name) ?? []));
+      }
     }
   }
   return { ...entity, latest, points };
@@ -56,15 +62,19 @@ export function usePostProcessed(values: SourceValues[]): SourceValues[] {
   const keysOf = ({ source }: SourceValues): DataKey[] => [...source.dataKeys, ...source.latestKeys];
   const needed = values.some((one) => keysOf(one).some((key) => functionOf(key) !== undefined));
   const [made, setMade] = useState<SourceValues[]>([]);
+  const turn = useRef({ begun: 0, shown: 0 });
   useEffect(() => {
-    let current = true;
     if (needed) {
+      const mine = ++turn.current.begun;
       const all = values.map(async (one) => ({ ...one, entities: await Promise.all(one.entities.map((entity) => processEntity(entity, keysOf(one)))) }));
-      void Promise.all(all).then((done) => current && setMade(done));
+      // A slow answer is shown unless a later one was first: values that change all the time would else never show.
+      void Promise.all(all).then((done) => {
+        if (mine > turn.current.shown) {
+          turn.current.shown = mine;
+          setMade(done);
+        }
+      });
     }
-    return () => {
-      current = false;
-    };
   }, [values, needed]);
   return needed && made.length === values.length ? made : values;
 }

@@ -3,10 +3,13 @@
 import type { DataKey } from "@/dashboard/model";
 import { latestOf, type EntityValues } from "@/dashboard/source";
 
+/** More digits are none of a number's. */
+const MOST_DECIMALS = 20;
+
 /** Shows a value with the decimals and units of its key; trailing zeros are dropped, and text stays as it is. */
 export function shownValue(value: string, key: Pick<DataKey, "decimals" | "units">): string {
   const numeric = value.trim() !== "" && Number.isFinite(Number(value));
-  const text = numeric && key.decimals !== undefined ? String(Number(Number(value).toFixed(key.decimals))) : value;
+  const text = numeric && key.decimals !== undefined ? String(Number(Number(value).toFixed(Math.min(MOST_DECIMALS, Math.max(0, key.decimals))))) : value;
   return key.units === undefined || value === "" ? text : `${text} ${key.units}`;
 }
 

@@ -1,5 +1,6 @@
 // The value that a widget of one value shows, with what its settings say about it.
 
+import { wasSent } from "@/dashboard/emptiness";
 import { latestOf, type EntityValues, type Point, type SourceValues } from "@/dashboard/source";
 import { number, text, type DataKey, type Json, type Widget } from "@/dashboard/model";
 import { shownValue } from "./text";
@@ -30,7 +31,7 @@ export interface Single {
 export function singleOf(widget: Widget, sources: SourceValues[]): Single {
   const reading = readings(sources)[0];
   const key = reading?.key ?? widget.datasources[0]?.dataKeys[0];
-  const point = reading?.point;
+  const point = wasSent(reading?.point) ? reading?.point : undefined;
   const numeric = point === undefined || point.value.trim() === "" ? NaN : Number(point.value);
   return { key, entity: reading?.entity, point, value: numeric, text: point === undefined || key === undefined ? "–" : shownValue(point.value, key), label: key?.label ?? "" };
 }

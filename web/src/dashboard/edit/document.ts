@@ -2,25 +2,63 @@
 // possible returns the document it was given.
 
 import type { EntityId } from "@/api/types";
+import type { Breakpoint } from "../grid";
 import { gridOf, placed, type Place } from "../layout";
-import { fqnOf, list, object, readDashboard, text, type Json } from "../model";
+import { fqnOf, list, object, readDashboard, text, type Json, type Layout } from "../model";
 
-/** The right part of a state has layouts of its own, which are left alone. */
+/** Which of the layouts of a state an edit is about. */
+export interface LayoutAt {
+  state: string;
+  layout: "main" | "right";
+  /** The width that the layout is for; none for that of all other widths. */
+  breakpoint: Breakpoint | undefined;
+}
+
+/** A state alone stands for its main layout of all widths. */
+export type Where = string | LayoutAt;
+
 const MAIN = "main";
+
+export function whereOf(where: Where): LayoutAt {
+  return typeof where === "string" ? { state: where, layout: MAIN, breakpoint: undefined } : where;
+}
+
+/** Returns where a layout stands in the document. */
+export function layoutPath(where: Where): string[] {
+  const { state, layout, breakpoint } = whereOf(where);
+  return ["states", state, "layouts", layout, ...(breakpoint === undefined ? [] : ["breakpoints", breakpoint])];
+}
+
+/** Returns a part of the document; nothing of what it lacks. */
+export function at(document: Json, path: string[]): Json {
+  return path.reduce((part, key) => object(part[key]), document);
+}
 
 export const newId = (): string => crypto.randomUUID();
 
-function set(target: Json, [key, ...rest]: string[], value: unknown): Json {
+/** Returns the document with another value in a place. */
+export function set(target: Json, [key, ...rest]: string[], value: unknown): Json {
   if (key === undefined) {
     return object(value);
   }
   return { ...target, [key]: rest.length === 0 ? value : set(object(target[key]), rest, value) };
 }
 
-function without(target: Json, keys: Iterable<string>): Json {
+/** Returns an object without some of its fields. */
+export function without(target: Json, keys: Iterable<string>): Json {
   const gone = new Set(keys);
   return Object.fromEntries(Object.entries(target).filter(([key]) => !gone.has(key)));
 }
+
+/** What old files keep with the grid, and the setting that it is now. */
+const OF_TOOLBAR = [
+  ["showTitle", "showTitle"],
+  ["titleColor", "titleColor"],
+  ["showDevicesSelect", "showEntitiesSelect"],
+  ["showEntitiesSelect", "showEntitiesSelect"],
+  ["showDashboardTimewindow", "showDashboardTimewindow"],
+  ["showDashboardExport", "showDashboardExport"],
+] as const;
 
 /** Brings old forms, such as a list of widgets without states, into the present one, which can be edited. */
 export function editable(configuration: unknown): Json {
@@ -38,18 +76,33 @@ export function editable(configuration: unknown): Json {
     const gridSettings = Object.keys(object(given["gridSettings"])).length > 0 ? given["gridSettings"] : { columns: 24, margin: 10, backgroundColor: "#eeeeee" };
     document = { ...document, states: { default: { name: "Default", root: true, layouts: { [MAIN]: { widgets, gridSettings } } } } };
   }
-  return { ...document, widgets: object(document["widgets"]), entityAliases: object(document["entityAliases"]) };
+  const { deviceAliases: _old, gridSettings, ...rest } = document;
+  const grid = object(gridSettings);
+  const toolbar = Object.fromEntries(OF_TOOLBAR.flatMap(([old, name]) => (grid[old] === undefined ? [] : [[name, grid[old]]])));
+  return {
+    ...rest,
+    widgets: object(document["widgets"]),
+    entityAliases: Object.fromEntries([...model.aliases].map(([id, alias]) => [id, { ...object(object(document["entityAliases"])[id]), ...alias }])),
+    ...(Object.keys(toolbar).length === 0 ? {} : { settings: { ...toolbar, ...object(document["settings"]) } }),
+  };
 }
 
-const layoutPath = (state: string): string[] => ["states", state, "layouts", MAIN, "widgets"];
+const placesPath = (where: Where): string[] => [...layoutPath(where), "widgets"];
 
-function rawPlaces(document: Json, state: string): Json {
-  return object(object(object(object(object(document["states"])[state])["layouts"])[MAIN])["widgets"]);
+function rawPlaces(document: Json, where: Where): Json {
+  return at(document, placesPath(where));
 }
 
-/** Returns the cells of each widget of a state, and how many columns there are. */
-export function placesOf(document: Json, state: string): { places: Map<string, Place>; columns: number } {
-  const layout = readDashboard(document).states.find((one) => one.id === state)?.main;
+/** Returns a layout as it is read. */
+export function layoutAt(document: Json, where: Where): Layout | undefined {
+  const { state, layout, breakpoint } = whereOf(where);
+  const found = readDashboard(document).states.find((one) => one.id === state)?.[layout];
+  return breakpoint === undefined ? found : found?.breakpoints.get(breakpoint);
+}
+
+/** Returns the cells of each widget of a layout, and how many columns there are. */
+export function placesOf(document: Json, where: Where): { places: Map<string, Place>; columns: number } {
+  const layout = layoutAt(document, where);
   if (layout === undefined) {
     return { places: new Map(), columns: 24 };
   }
@@ -61,7 +114,7 @@ export function placesOf(document: Json, state: string): { places: Map<string, P
 const overlap = (a: Place, b: Place): boolean => a.col < b.col + b.sizeX && b.col < a.col + a.sizeX && a.row < b.row + b.sizeY && b.row < a.row + a.sizeY;
 
 /** Whether widgets can lie there: within the columns, and on no other widget. */
-export function fits(document: Json, state: string, moved: ReadonlyMap<string, Place>): boolean {
+export function fits(document: Json, state: Where, moved: ReadonlyMap<string, Place>): boolean {
   const { places, columns } = placesOf(document, state);
   const after = new Map([...places, ...moved]);
   return [...moved].every(
@@ -71,17 +124,17 @@ export function fits(document: Json, state: string, moved: ReadonlyMap<string, P
 }
 
 /** Moves or resizes widgets. Nothing else moves: where they don't fit, nothing happens. */
-export function movePlaces(document: Json, state: string, moved: ReadonlyMap<string, Place>): Json {
+export function movePlaces(document: Json, state: Where, moved: ReadonlyMap<string, Place>): Json {
   if (moved.size === 0 || !fits(document, state, moved)) {
     return document;
   }
   const places = rawPlaces(document, state);
   const next = Object.fromEntries([...moved].map(([id, place]) => [id, { ...object(places[id]), ...place }]));
-  return set(document, layoutPath(state), { ...places, ...next });
+  return set(document, placesPath(state), { ...places, ...next });
 }
 
 /** Returns the first free cells of a size, row by row. */
-function free(document: Json, state: string, sizeX: number, sizeY: number): Place {
+function free(document: Json, state: Where, sizeX: number, sizeY: number): Place {
   const { places, columns } = placesOf(document, state);
   const taken = [...places.values()];
   const width = Math.min(sizeX, columns);
@@ -96,18 +149,17 @@ function free(document: Json, state: string, sizeX: number, sizeY: number): Plac
 }
 
 /** Adds a widget at the first free place. */
-export function addWidget(document: Json, state: string, widget: Json, size: { sizeX: number; sizeY: number }, id: string = newId()): Json {
+export function addWidget(document: Json, state: Where, widget: Json, size: { sizeX: number; sizeY: number }, id: string = newId()): Json {
   const place = free(document, state, size.sizeX, size.sizeY);
   const named = set(document, ["widgets", id], { ...widget, id, sizeX: place.sizeX, sizeY: place.sizeY });
-  return set(named, layoutPath(state), { ...rawPlaces(document, state), [id]: place });
+  return set(named, placesPath(state), { ...rawPlaces(document, state), [id]: place });
 }
 
 /** Takes widgets out of a state; those that no other state shows are gone. */
-export function removeWidgets(document: Json, state: string, ids: Iterable<string>): Json {
+export function removeWidgets(document: Json, state: Where, ids: Iterable<string>): Json {
   const gone = [...ids];
-  const next = set(document, layoutPath(state), without(rawPlaces(document, state), gone));
-  const shown = JSON.stringify(next["states"]);
-  return { ...next, widgets: without(object(next["widgets"]), gone.filter((id) => !shown.includes(JSON.stringify(id)))) };
+  const next = set(document, placesPath(state), without(rawPlaces(document, state), gone));
+  return dropUnused(next);
 }
 
 export function changeWidget(document: Json, id: string, widget: Json): Json {
@@ -115,7 +167,7 @@ export function changeWidget(document: Json, id: string, widget: Json): Json {
 }
 
 /** Widgets with what they need, as text for the clipboard. */
-export function cut(document: Json, state: string, ids: Iterable<string>): string {
+export function cut(document: Json, state: Where, ids: Iterable<string>): string {
   const { places } = placesOf(document, state);
   const widgets = [...ids].flatMap((id) => {
     const widget = object(document["widgets"])[id];
@@ -124,11 +176,12 @@ export function cut(document: Json, state: string, ids: Iterable<string>): strin
   });
   const used = JSON.stringify(widgets);
   const aliases = Object.fromEntries(Object.entries(object(document["entityAliases"])).filter(([id]) => used.includes(JSON.stringify(id))));
-  return JSON.stringify({ fieldlineWidgets: widgets, entityAliases: aliases });
+  const filters = Object.fromEntries(Object.entries(object(document["filters"])).filter(([id]) => used.includes(JSON.stringify(id))));
+  return JSON.stringify({ fieldlineWidgets: widgets, entityAliases: aliases, filters });
 }
 
 /** Adds the widgets of a clipboard at free places; returns their ids. Aliases come along, and those of the same id are shared. */
-export function paste(document: Json, state: string, clipboard: string): { document: Json; ids: string[] } {
+export function paste(document: Json, state: Where, clipboard: string): { document: Json; ids: string[] } {
   let piece: Json = {};
   try {
     piece = object(JSON.parse(clipboard));
@@ -136,7 +189,9 @@ export function paste(document: Json, state: string, clipboard: string): { docum
     // Other text is no piece of a dashboard.
   }
   const ids: string[] = [];
-  let next: Json = { ...document, entityAliases: { ...object(piece["entityAliases"]), ...object(document["entityAliases"]) } };
+  const joined = (part: string): Json => ({ ...object(piece[part]), ...object(document[part]) });
+  const filters = joined("filters");
+  let next: Json = { ...document, entityAliases: joined("entityAliases"), ...(Object.keys(filters).length > 0 ? { filters } : {}) };
   for (const one of list(piece["fieldlineWidgets"])) {
     const { widget, place } = object(one);
     const size = object(place);
@@ -145,6 +200,33 @@ export function paste(document: Json, state: string, clipboard: string): { docum
     ids.push(id);
   }
   return ids.length === 0 ? { document, ids } : { document: next, ids };
+}
+
+/** Where widgets lie, as text for the clipboard: pasted into another layout they are the same widgets there. */
+export function reference(document: Json, state: Where, dashboard: string, ids: Iterable<string>): string {
+  const { places } = placesOf(document, state);
+  return JSON.stringify({ fieldlineReferences: [...ids].flatMap((id) => (places.has(id) ? [{ id, place: places.get(id) }] : [])), dashboard });
+}
+
+/** Shows widgets of the dashboard in one more layout; those that it has already stay as they are. */
+export function pasteReferences(document: Json, state: Where, dashboard: string, clipboard: string): { document: Json; ids: string[] } {
+  let piece: Json = {};
+  try {
+    piece = object(JSON.parse(clipboard));
+  } catch {
+    // Other text is no piece of a dashboard.
+  }
+  const ids: string[] = [];
+  let next = document;
+  for (const { id, place } of piece["dashboard"] === dashboard ? list(piece["fieldlineReferences"]).map(object) : []) {
+    const key = text(id) ?? "";
+    if (key in object(document["widgets"]) && !(key in rawPlaces(next, state))) {
+      const size = object(place);
+      next = set(next, placesPath(state), { ...rawPlaces(next, state), [key]: free(next, state, Number(size["sizeX"]) || 8, Number(size["sizeY"]) || 5) });
+      ids.push(key);
+    }
+  }
+  return { document: next, ids };
 }
 
 /** Returns the alias that stands for one entity, and makes one if there is none. */
@@ -201,15 +283,20 @@ export function removeState(document: Json, state: string): Json {
   if (object(states[state])["root"] === true || Object.keys(states).length < 2) {
     return document;
   }
-  const emptied = removeWidgets(document, state, Object.keys(rawPlaces(document, state)));
-  return { ...emptied, states: without(object(emptied["states"]), [state]) };
+  return dropUnused({ ...document, states: without(states, [state]) });
 }
 
-/** Changes settings of the grid of a state. */
-export function changeGrid(document: Json, state: string, change: Json): Json {
-  const path = ["states", state, "layouts", MAIN, "gridSettings"];
-  const grid = object(object(object(object(object(document["states"])[state])["layouts"])[MAIN])["gridSettings"]);
-  return set(document, path, { ...grid, ...change });
+/** Takes out widgets that no layout shows any more. */
+export function dropUnused(document: Json): Json {
+  const shown = JSON.stringify(document["states"]);
+  const unused = Object.keys(object(document["widgets"])).filter((id) => !shown.includes(JSON.stringify(id)));
+  return unused.length === 0 ? document : { ...document, widgets: without(object(document["widgets"]), unused) };
+}
+
+/** Changes settings of the grid of a layout. */
+export function changeGrid(document: Json, state: Where, change: Json): Json {
+  const path = [...layoutPath(state), "gridSettings"];
+  return set(document, path, { ...at(document, path), ...change });
 }
 
 export function setTimeWindow(document: Json, window: Json): Json {

@@ -12,7 +12,7 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Parts that make sense only as a whole: a widget, its place, an alias, a filter. */
-const WHOLE = /^(widgets\/[^/]+|states\/[^/]+\/layouts\/\w+\/widgets\/[^/]+|entityAliases\/[^/]+|filters\/[^/]+|timewindow)$/;
+const WHOLE = /^(widgets\/[^/]+|states\/[^/]+\/layouts\/\w+\/(breakpoints\/\w+\/)?widgets\/[^/]+|entityAliases\/[^/]+|filters\/[^/]+|timewindow)$/;
 
 /** Merges two forms of a configuration that began as the same one. */
 export function merge(base: unknown, mine: unknown, theirs: unknown): Merge {

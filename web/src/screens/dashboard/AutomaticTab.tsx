@@ -47,6 +47,7 @@ export default function AutomaticTab({ entity }: { entity: Entity }): ReactEleme
   return (
     <DashboardView
       id={id}
+      name={nameOf(entity)}
       title={null}
       configuration={configuration}
       tools={

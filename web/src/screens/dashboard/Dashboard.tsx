@@ -1,25 +1,29 @@
 // A stored dashboard as its readers see it.
 
-import { Button, Title } from "@mantine/core";
+import { Button, Group, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, type ReactElement } from "react";
+import { lazy, Suspense, useEffect, type ReactElement } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { api } from "@/api/client";
 import { useSession } from "@/app/session";
 import { nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { download } from "@/ui/csv";
-import { Problem, TextLink, Waiting } from "@/ui/feedback";
+import { notify, Problem, Waiting } from "@/ui/feedback";
+import { readSettings } from "@/dashboard/settings";
+import { object } from "@/dashboard/model";
+import { DashboardMenu, Imported, OtherDashboards } from "./DashboardMenu";
 import { DashboardView } from "./DashboardView";
 import { ShareButton } from "./ShareButton";
 import { draftOf, type StoredDashboard } from "./edit/editor";
 
 const EditMode = lazy(() => import("./edit/EditMode"));
 
-/** Saves the dashboard as a file that this product and ThingsBoard can bring in. */
-function exportFile(dashboard: StoredDashboard): void {
-  const { id: _id, createdTime: _created, tenantId: _tenant, version: _version, assignedCustomers: _assigned, ...file } = dashboard;
-  download(`${nameOf(dashboard)}.json`, JSON.stringify(file, null, 2));
+/** Saves the dashboard, with the pictures and scripts that it uses, as a file that this product and ThingsBoard can bring in. */
+async function exportFile(id: string): Promise<void> {
+  const stored = await api.get<StoredDashboard>(`/api/dashboard/${id}`, { includeResources: true });
+  const { id: _id, createdTime: _created, tenantId: _tenant, version: _version, assignedCustomers: _assigned, ...file } = stored;
+  download(`${nameOf(stored)}.json`, JSON.stringify(file, null, 2));
 }
 
 export default function Dashboard({ id }: { id: string }): ReactElement {
@@ -28,6 +32,13 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
   const [path] = useLocation();
   const [search, setSearch] = useSearchParams();
   const dashboard = useQuery({ queryKey: ["dashboard", id], queryFn: () => api.get<StoredDashboard>(`/api/dashboard/${id}`) });
+  const isVisit = dashboard.isSuccess && path.startsWith("/dashboards/");
+  useEffect(() => {
+    if (isVisit) {
+      // The list of dashboards that were visited lately lives on this; a dashboard is shown without it, too.
+      api.get(`/api/user/dashboards/${id}/visit`).catch(() => undefined);
+    }
+  }, [id, isVisit]);
   if (dashboard.isPending) {
     return <Waiting />;
   }
@@ -46,35 +57,50 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
   if (mayEdit && flag("edit")) {
     return (
       <Suspense fallback={<Waiting />}>
-        <EditMode key={id} stored={dashboard.data} onSaved={(saved) => cache.setQueryData(["dashboard", id], saved)} onDone={() => setEditing(false)} />
+        <EditMode key={id} stored={dashboard.data} onSaved={(stored) => cache.setQueryData(["dashboard", id], stored)} onDone={() => setEditing(false)} />
       </Suspense>
     );
   }
+  const saved = (changed: StoredDashboard): unknown => cache.setQueryData(["dashboard", id], changed);
+  const { showExport: showsExport, showDashboardsSelect: showsOthers } = readSettings(object(dashboard.data.configuration));
+  const edit = <Button onClick={() => setEditing(true)}>{draftOf(user.id.id, id) === undefined ? t("Edit") : t("Go on editing")}</Button>;
+  const more = <DashboardMenu dashboard={dashboard.data} mayEdit={mayEdit} onSaved={saved} />;
   return (
-    <DashboardView
-      key={id}
-      id={id}
-      configuration={dashboard.data.configuration}
-      hideToolbar={isBare && (flag("embedded") || flag("hideToolbar"))}
-      title={
-        <Title order={1} size="h2">
-          {nameOf(dashboard.data)}
-        </Title>
-      }
-      tools={
-        <>
-          {mayEdit && (
-            <Button onClick={() => setEditing(true)}>{draftOf(user.id.id, id) === undefined ? t("Edit") : t("Go on editing")}</Button>
-          )}
-          {!isBare && (
-            <Button variant="default" onClick={() => exportFile(dashboard.data)}>
-              {t("Export")}
-            </Button>
-          )}
-          {mayEdit && <ShareButton dashboard={dashboard.data} onChange={(changed) => cache.setQueryData(["dashboard", id], { ...dashboard.data, ...changed })} />}
-          {!isBare && <TextLink to={`/dashboards/${id}/details`}>{t("Details")}</TextLink>}
-        </>
-      }
-    />
+    <>
+      <Imported dashboard={dashboard.data} />
+      <DashboardView
+        key={id}
+        id={id}
+        name={nameOf(dashboard.data)}
+        configuration={dashboard.data.configuration}
+        hideToolbar={isBare && (flag("embedded") || flag("hideToolbar"))}
+        title={
+          <Title order={1} size="h2">
+            {nameOf(dashboard.data)}
+          </Title>
+        }
+        tools={
+          <>
+            {mayEdit && edit}
+            {!isBare && showsExport && (
+              <Button variant="default" onClick={() => void exportFile(id).catch(notify.error)}>
+                {t("Export")}
+              </Button>
+            )}
+            {mayEdit && <ShareButton dashboard={dashboard.data} onChange={(changed) => cache.setQueryData(["dashboard", id], { ...dashboard.data, ...changed })} />}
+            {!isBare && showsOthers && <OtherDashboards id={id} />}
+            {!isBare && more}
+          </>
+        }
+        corner={
+          mayEdit && (
+            <Group justify="end" mb={4} gap="xs">
+              {edit}
+              {!isBare && more}
+            </Group>
+          )
+        }
+      />
+    </>
   );
 }

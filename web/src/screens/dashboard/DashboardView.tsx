@@ -1,98 +1,60 @@
 // What a dashboard shows: states, time window, live widgets.
 
-import { Breadcrumbs, Button, Group, Select } from "@mantine/core";
-import { useElementSize, useInterval } from "@mantine/hooks";
-import { useCallback, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
+import { Breadcrumbs, Button, Group } from "@mantine/core";
+import { useCallback, useMemo, type ReactElement, type ReactNode } from "react";
 import { useLocation, useSearchParams } from "wouter";
-import { arrange } from "@/dashboard/layout";
-import { readDashboard, type Dashboard as Model, type Layout } from "@/dashboard/model";
-import { pathAfter, safeUrl, type Action } from "@/dashboard/actions";
-import type { EntityValues } from "@/dashboard/source";
-import { readStatePath, writeStatePath, type OpenState } from "@/dashboard/state";
-import { intervalFor, readTimeWindow, type TimeWindow } from "@/dashboard/timeWindow";
+import { BoardContext, type Embedded } from "@/dashboard/board";
+import { readDashboard } from "@/dashboard/model";
+import { encodeStates, readStatePath, writeStatePath, type OpenState } from "@/dashboard/state";
+import { TimeContext } from "@/dashboard/time/control";
+import { rulesOf } from "@/dashboard/time/rules";
+import { asChosen, readChoices, readValues, writeChoices, writeValues } from "@/dashboard/viewer";
 import { t } from "@/i18n";
-import { WidgetFrame } from "./WidgetFrame";
-import { AGGREGATIONS, LENGTHS } from "./windows";
+import { useImage } from "@/ui/images";
+import { safeColor } from "@/widgets/color";
+import { useBoard } from "./actions/ActionHost";
+import { stateName } from "./actions/stateName";
+import { Board } from "./Board";
+import { EntityChoice } from "./EntityChoice";
+import { FilterValues } from "./FilterValues";
+import { useAddressWindow, useZoomKeys } from "./time/hooks";
+import { WindowPicker } from "./time/WindowPicker";
+import { useFill } from "./useFill";
+import { useScopedCss } from "./useScopedCss";
 import classes from "./dashboard.module.css";
-
-function WindowPicker({ window, onChange }: { window: TimeWindow; onChange: (window: TimeWindow) => void }): ReactElement {
-  const known = window.quick === undefined && window.end === undefined && LENGTHS.some(([length]) => length === window.length);
-  return (
-    <Group gap="xs">
-      <Select
-        aria-label={t("Time")}
-        w={170}
-        allowDeselect={false}
-        placeholder={t("As stored")}
-        data={LENGTHS.map(([length, label]) => ({ value: String(length), label: t(label) }))}
-        value={known ? String(window.length) : null}
-        onChange={(value) => {
-          const length = Number(value);
-          onChange({ ...window, realtime: true, quick: undefined, end: undefined, length, interval: intervalFor(length) });
-        }}
-      />
-      <Select
-        aria-label={t("Aggregation")}
-        w={110}
-        allowDeselect={false}
-        data={AGGREGATIONS}
-        value={window.aggregation}
-        onChange={(value) => onChange({ ...window, aggregation: value ?? window.aggregation })}
-      />
-    </Group>
-  );
-}
-
-interface GridProps {
-  model: Model;
-  layout: Layout;
-  state: OpenState;
-  window: TimeWindow;
-  act: (action: Action, entity: EntityValues | undefined) => void;
-}
-
-function WidgetGrid({ model, layout, state, window, act }: GridProps): ReactElement {
-  const { ref, width, height } = useElementSize();
-  const [now, setNow] = useState(Date.now);
-  useInterval(() => setNow(Date.now()), 1_000, { autoInvoke: true });
-  const arrangement = useMemo(() => (width === 0 ? undefined : arrange(layout, width, height)), [layout, width, height]);
-  return (
-    <div ref={ref} className={classes["grid"]}>
-      <div style={{ position: "relative", height: arrangement?.height ?? 0 }}>
-        {arrangement?.rects.map(({ id, ...rect }) => {
-          const widget = model.widgets.get(id);
-          return widget === undefined ? null : (
-            <div key={id} className={classes["place"]} style={rect} data-widget={id}>
-              <WidgetFrame widget={widget} model={model} params={state.params} window={widget.timeWindow === undefined ? window : readTimeWindow(widget.timeWindow)} now={now} act={act} />
-            </div>
-          );
-        })}
-      </div>
-    </div>
-  );
-}
 
 interface ViewProps {
   id: string;
+  /** Name of the dashboard as text. */
+  name: string;
   title: ReactNode;
   configuration: unknown;
   tools: ReactNode;
   /** Whether only the widgets are shown. */
   hideToolbar?: boolean;
+  /** What stays where the dashboard itself hides its toolbar. */
+  corner?: ReactNode;
 }
 
-export function DashboardView({ id, title, configuration, tools, hideToolbar }: ViewProps): ReactElement {
-  const model = useMemo(() => readDashboard(configuration), [configuration]);
+export function DashboardView({ id, name, title, configuration, tools, hideToolbar, corner }: ViewProps): ReactElement {
+  const stored = useMemo(() => readDashboard(configuration), [configuration]);
   const [search, setSearch] = useSearchParams();
-  const [window, setWindow] = useState(() => readTimeWindow(model.timeWindow));
+  const choices = useMemo(() => readChoices(search, stored), [search, stored]);
+  const values = useMemo(() => readValues(search, stored), [search, stored]);
+  const model = useMemo(() => asChosen(stored, choices, values), [stored, choices, values]);
+  const { settings } = stored;
+  const scope = useScopedCss(settings.css);
+  const logo = useImage(settings.logo);
+  const time = useAddressWindow(model.timeWindow);
+  const rules = useMemo(() => rulesOf(model.timeWindow), [model]);
+  useZoomKeys(time, true);
   const [location, goTo] = useLocation();
-  const frame = useRef<HTMLDivElement>(null);
+  const fill = useFill();
   const path = useMemo(() => readStatePath(search.get("state"), model), [search, model]);
   const current = path.at(-1) ?? { id: "", params: {} };
-  const state = model.states.find((one) => one.id === current.id);
   const go = useCallback(
     (next: OpenState[]): void => {
-      const written = writeStatePath(next, model);
+      const written = writeStatePath(model.settings.isFlat ? next.slice(-1) : next, model);
       setSearch((before) => {
         const after = new URLSearchParams(before);
         after.delete("state");
@@ -101,57 +63,61 @@ export function DashboardView({ id, title, configuration, tools, hideToolbar }: 
     },
     [model, setSearch],
   );
-  const act = useCallback(
-    (action: Action, entity: EntityValues | undefined): void => {
-      const url = safeUrl(action.url);
-      if (action.type === "openURL") {
-        if (url !== undefined) {
-          open(url, "_blank", "noopener");
-        }
-      } else if (action.type === "openDashboard") {
-        const publicId = search.get("publicId");
-        const other = action.dashboardId ?? id;
-        goTo(location.startsWith("/dashboard/") ? `/dashboard/${other}${publicId === null ? "" : `?publicId=${encodeURIComponent(publicId)}`}` : `/dashboards/${other}`);
+  const openDashboard = useCallback(
+    (target: string | undefined, opened: OpenState | undefined, newTab: boolean): void => {
+      const publicId = search.get("publicId");
+      const isBare = location.startsWith("/dashboard/");
+      const query = new URLSearchParams({ ...(isBare && publicId !== null ? { publicId } : {}), ...(opened === undefined ? {} : { state: encodeStates([opened]) }) }).toString();
+      const address = `${isBare ? "/dashboard" : "/dashboards"}/${target ?? id}${query === "" ? "" : `?${query}`}`;
+      if (newTab) {
+        open(address, "_blank", "noopener");
       } else {
-        go(pathAfter(action, path, entity));
+        goTo(address);
       }
     },
-    [id, go, goTo, location, path, search],
+    [id, goTo, location, search],
   );
-  const stateName = (open: OpenState): string => {
-    const name = model.states.find((one) => one.id === open.id)?.name ?? open.id;
-    return name.replaceAll("${entityName}", typeof open.params["entityName"] === "string" ? open.params["entityName"] : "");
+  const draw = (shown: OpenState, embedded?: Embedded): ReactNode => {
+    const state = model.states.find((one) => one.id === shown.id);
+    return state === undefined ? null : <Board key={shown.id} model={model} state={state} open={shown} window={time.window} {...(embedded === undefined ? {} : { embedded })} />;
   };
-  return (
-    <div ref={frame} className={classes["board"]}>
-      {hideToolbar !== true && (
-        <Group mb="sm">
-          {title}
+  const { board, host } = useBoard({ id, title: name, model, configuration, path, go, openDashboard }, draw);
+  const titleColor = settings.showTitle ? safeColor(settings.titleColor) : undefined;
+  const view = (
+    <div className={classes["board"]} data-scope={scope} data-styled={settings.css !== "" || undefined} data-filled={fill.filled || undefined}>
+      {hideToolbar !== true && settings.hideToolbar && corner}
+      {hideToolbar !== true && !settings.hideToolbar && (
+        <Group mb="sm" gap="sm">
+          {logo.url !== undefined && <img className={classes["logo"]} src={logo.url} alt={t("Logo")} />}
+          {titleColor === undefined ? title : <div style={{ color: titleColor }}>{title}</div>}
           {path.length > 1 && (
             <Breadcrumbs>
               {path.map((open, n) => (
                 <Button key={`${open.id} ${n}`} size="compact-sm" variant="subtle" onClick={() => go(path.slice(0, n + 1))}>
-                  {stateName(open)}
+                  {stateName(model, open)}
                 </Button>
               ))}
             </Breadcrumbs>
           )}
-          <Group ml="auto" gap="xs">
-            <WindowPicker window={window} onChange={setWindow} />
-            <Button variant="default" onClick={() => void frame.current?.requestFullscreen()}>
-              {t("Full screen")}
+          <Group ml="auto" gap="xs" className={classes["tools"] ?? ""}>
+            {settings.showEntitiesSelect && <EntityChoice model={stored} params={current.params} choices={choices} onChange={(next) => setSearch((before) => writeChoices(before, stored, next))} />}
+            {settings.showFilters && <FilterValues model={stored} values={values} onChange={(next) => setSearch((before) => writeValues(before, stored, next))} />}
+            {settings.showTimeWindow && <WindowPicker control={time} rules={rules} />}
+            <Button variant="default" aria-pressed={fill.filled} onClick={fill.toggle}>
+              {t(fill.filled ? "Leave full screen" : "Full screen")}
             </Button>
             {tools}
           </Group>
         </Group>
       )}
-      {state !== undefined && (
-        <div className={classes["layouts"]}>
-          {[state.main, state.right].map((layout, n) =>
-            layout === undefined ? null : <WidgetGrid key={`${state.id} ${n}`} model={model} layout={layout} state={current} window={window} act={act} />,
-          )}
-        </div>
-      )}
+      <BoardContext value={board}>{draw(current)}</BoardContext>
     </div>
+  );
+  // Styles of the dashboard reach neither what its code may do nor what that asks.
+  return (
+    <TimeContext value={time}>
+      {view}
+      <div className={classes["hosts"]}>{host}</div>
+    </TimeContext>
   );
 }

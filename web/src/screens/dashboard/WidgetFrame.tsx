@@ -1,103 +1,156 @@
 // The card around a widget: its title, its data, and what is wrong with it if something is.
 
 import { useIntersection, useMergedRef } from "@mantine/hooks";
-import { Suspense, useMemo, useRef, type ReactElement } from "react";
+import { lazy, memo, Suspense, useContext, useMemo, useRef, useState, type ReactElement } from "react";
+import { SessionContext } from "@/app/session";
 import type { Dashboard, Json, Widget } from "@/dashboard/model";
 import { text } from "@/dashboard/model";
-import { actionsOf, type Action } from "@/dashboard/actions";
-import { filterOf, useSources, type EntityValues, type SourceRequest } from "@/dashboard/source";
+import { actionsOf, type Act } from "@/dashboard/actions";
+import { aggregationIn } from "@/dashboard/aggregated";
+import { cardStyle, titleStyle } from "@/dashboard/look";
+import { planOf, type Planned } from "@/dashboard/plan";
+import { keysOf, useSources, type EntityValues, type SourceRequest, type SourceValues } from "@/dashboard/source";
+import { TimeContext } from "@/dashboard/time/control";
+import { rulesOf } from "@/dashboard/time/rules";
 import { boundsOf, type TimeWindow } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
 import { useConnection } from "@/live/socket";
 import { EmptyState, Waiting } from "@/ui/feedback";
-import { isImplicitWhite } from "@/widgets/color";
+import { Backdrop } from "@/widgets/card/Backdrop";
+import { inSystem, systemOf } from "@/widgets/units";
 import { rendererOf } from "@/widgets/registry";
 import { usePostProcessed } from "@/widgets/postProcessing";
 import { fillPattern } from "@/widgets/text";
-import { ExportMenu } from "./ExportMenu";
+import { useFill } from "./useFill";
+import { useScopedCss } from "./useScopedCss";
+import { WidgetBoundary } from "./WidgetBoundary";
+import { HeaderActions } from "./HeaderActions";
+import { TitleIcon } from "./TitleIcon";
+import { WidgetTools } from "./WidgetTools";
+import { useNow, useWidgetWindow } from "./time/hooks";
+import { WindowPicker } from "./time/WindowPicker";
 import classes from "./dashboard.module.css";
 
 interface FrameProps {
   widget: Widget;
   model: Dashboard;
   params: Json;
+  /** That of the dashboard. */
   window: TimeWindow;
-  now: number;
-  act: (action: Action, entity: EntityValues | undefined) => void;
+  act: Act;
 }
 
-export function WidgetFrame({ widget, model, params, window, now, act }: FrameProps): ReactElement {
+const ChartTable = lazy(() => import("@/widgets/timeChart/ChartTable"));
+
+/** Widgets that ask for their data themselves have none here. */
+const NONE: (SourceRequest | undefined)[] = [];
+
+interface Asked {
+  plan: Planned[];
+  wanted: (SourceRequest | undefined)[];
+  asks: Planned["source"][];
+}
+
+/** Shows values in the units of whoever reads them. */
+function useUnits(values: SourceValues[], units: unknown): SourceValues[] {
+  const chosen = useContext(SessionContext)?.user.additionalInfo?.unitSystem;
+  return useMemo(() => inSystem(values, units, systemOf(chosen, navigator.language)), [values, units, chosen]);
+}
+
+/** Keeps a plan as the object that it was as long as it says the same, however often it is made. */
+function usePlan(plan: Planned[]): Asked {
+  const text = JSON.stringify(plan);
+  const kept = useRef<{ text: string; asked: Asked }>(undefined);
+  if (kept.current?.text !== text) {
+    kept.current = { text, asked: { plan, wanted: plan.map(({ request }) => request), asks: plan.map(({ source }) => source) } };
+  }
+  return kept.current.asked;
+}
+
+/** Drawn anew only when something of its own is another. */
+export const WidgetFrame = memo(function WidgetFrame({ widget, model, params, window: shared, act }: FrameProps): ReactElement {
   const { ref, entry } = useIntersection({ rootMargin: "300px" });
   const section = useRef<HTMLElement>(null);
   const place = useMergedRef(ref, section);
   const visible = entry?.isIntersecting === true;
   const renderer = rendererOf(widget.fqn);
-  const sources = widget.datasources;
-  const wanted = useMemo(
-    () =>
-      sources.map((source): SourceRequest | undefined => {
-        const filter = filterOf(source, model, params);
-        const keyFilters = source.filterId === undefined ? [] : (model.keyFilters.get(source.filterId) ?? []);
-        return filter === undefined ? undefined : { source, filter, keyFilters, window: renderer.points ? window : undefined };
-      }),
-    [sources, model, params, window, renderer],
-  );
+  const sources = useMemo(() => (widget.alarmSource !== undefined && renderer.asksItself ? [widget.alarmSource] : widget.datasources), [widget, renderer]);
+  const time = useWidgetWindow(widget, useContext(TimeContext), shared);
+  const { window } = time;
+  const isDated = renderer.points || sources.some((source) => keysOf(source).some((key) => aggregationIn(key) !== undefined));
+  const now = useNow(window, visible && isDated);
+  const bounds = useMemo(() => boundsOf(window, now), [window, now]);
+  const { plan, wanted, asks } = usePlan(planOf(widget, model, params, window, now, renderer, sources));
   // A widget that nobody sees asks for nothing; what it has shown stays.
-  const asked = useSources(visible ? wanted : [], sources);
+  const asked = useSources(visible && !renderer.asksItself ? wanted : NONE, asks);
   const held = useRef(asked);
+  const wasSeen = useRef(false);
   if (visible) {
     held.current = asked;
+    wasSeen.current = true;
   }
-  const shown = usePostProcessed(held.current);
-  const entities = useMemo(() => shown.flatMap((one) => one.entities), [shown]);
+  const made = useUnits(usePostProcessed(held.current), widget.config["units"]);
+  const shown = useMemo(() => made.map((one, n) => ({ ...one, role: plan[n]?.role ?? ("shown" as const), shift: plan[n]?.shift ?? 0 })), [made, plan]);
+  const entities = useMemo(() => shown.filter((one) => one.role === "shown").flatMap((one) => one.entities), [shown]);
   const connection = useConnection();
   const problem = shown.find((one) => one.problem !== undefined)?.problem;
-  const isEntity = sources.filter((source) => source.type === "entity" || source.type === "device");
-  const unresolved = isEntity.length > 0 && wanted.every((one) => one === undefined);
+  // A table of alarms without a source shows all of them.
+  const isEntity = sources.filter((source) => (source.type === "entity" || source.type === "device") && !(source === widget.alarmSource && source.aliasId === undefined && source.deviceId === undefined));
+  const unresolved = isEntity.length > 0 && plan.every(({ role, request }) => role !== "shown" || request === undefined);
   const title = fillPattern(widget.title, entities[0], sources.flatMap((source) => source.dataKeys));
-  const background = text(widget.config["backgroundColor"]);
-  const Draw = renderer.draw;
-  const click = (where: string, entity: EntityValues | undefined, name?: string): void => {
+  const style = useMemo(() => cardStyle(widget.config, widget.settings), [widget]);
+  const fill = useFill();
+  const scope = useScopedCss(text(widget.config["widgetCss"]) ?? "");
+  const [asTable, setAsTable] = useState(false);
+  const Draw = asTable && renderer.lines === true ? ChartTable : renderer.draw;
+  const click = (where: string, entity: EntityValues | undefined, name?: string, extra?: unknown): void => {
     const actions = actionsOf(widget.config, where);
     const action = name === undefined ? actions[0] : actions.find((one) => one.name === name);
     if (action !== undefined) {
-      act(action, entity);
+      act(action, entity, { widget, sources: shown, extra });
     }
   };
-  const onCard = actionsOf(widget.config, "cardClick").length > 0;
-  const headers = actionsOf(widget.config, "headerButton");
+  const hasActions = ["headerButton", "cardClick"].some((where) => actionsOf(widget.config, where).length > 0);
   return (
     <section
       ref={place}
       className={classes["frame"]}
       aria-label={title || widget.fqn}
       data-stale={connection === "reconnecting" || undefined}
-      style={background === undefined || isImplicitWhite(background) ? {} : { background }}
+      data-scope={scope}
+      data-filled={fill.filled || undefined}
+      style={style}
     >
-      {widget.showTitle && title !== "" && <h2 className={classes["title"]}>{title}</h2>}
-      {[...(onCard ? [undefined] : []), ...headers].map((action) => (
-        <button
-          key={action?.name ?? ""}
-          type="button"
-          className={classes["open"]}
-          onClick={() => (action === undefined ? click("cardClick", entities[0]) : click("headerButton", entities[0], action.name))}
-        >
-          {action?.name ?? t("Open")}
-        </button>
-      ))}
-      <ExportMenu title={title || widget.fqn} section={section} values={shown} />
+      <Backdrop settings={widget.settings} />
+      <header className={classes["head"]}>
+        {widget.showTitle && title !== "" && (
+          <h2 className={classes["title"]} style={titleStyle(widget.config)} title={text(widget.config["titleTooltip"])}>
+            {widget.config["showTitleIcon"] === true && <TitleIcon config={widget.config} />}
+            {title}
+          </h2>
+        )}
+        {hasActions && <HeaderActions widget={widget} values={shown} run={(name) => click(name === undefined ? "cardClick" : "headerButton", entities[0], name)} />}
+        {widget.timeWindow !== undefined && widget.config["displayTimewindow"] !== false && (isDated || widget.alarmSource !== undefined) && (
+          <WindowPicker control={time} rules={rulesOf(widget.timeWindow)} small name={title || widget.fqn} />
+        )}
+      </header>
+      <WidgetTools title={title || widget.fqn} section={section} values={renderer.asksItself ? undefined : shown} requests={wanted} fill={widget.config["enableFullscreen"] === false ? undefined : fill} table={renderer.lines === true ? { shown: asTable, toggle: () => setAsTable(!asTable) } : undefined} />
       <div className={classes["body"]}>
         {problem !== undefined && <EmptyState>{t("The server refused this: {problem}", { problem })}</EmptyState>}
         {unresolved ? (
           <EmptyState>{t("No entity is chosen for this.")}</EmptyState>
         ) : (
-          visible && (
-            <Suspense fallback={<Waiting />}>
-              <Draw widget={widget} entities={entities} sources={shown} bounds={boundsOf(window, now)} act={click} />
-            </Suspense>
+          (visible || (renderer.keeps === true && wasSeen.current)) && (
+            <WidgetBoundary key={widget.fqn}>
+              <Suspense fallback={<Waiting />}>
+                <TimeContext value={time}>
+                  <Draw widget={widget} entities={entities} sources={shown} requests={wanted} bounds={bounds} act={click} />
+                </TimeContext>
+              </Suspense>
+            </WidgetBoundary>
           )
         )}
       </div>
     </section>
   );
-}
+});

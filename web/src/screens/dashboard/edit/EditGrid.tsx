@@ -1,11 +1,13 @@
 // The grid of a dashboard that is edited: widgets are moved and resized on its cells by pointer and keyboard.
 
 import { useElementSize } from "@mantine/hooks";
-import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent, type ReactElement } from "react";
+import { useMemo, useRef, useState, type KeyboardEvent, type MouseEvent, type PointerEvent, type ReactElement } from "react";
 import { fits, movePlaces, placesOf } from "@/dashboard/edit/document";
+import { BREAKPOINTS } from "@/dashboard/grid";
 import { desktop, gridOf, type Place } from "@/dashboard/layout";
 import { readTimeWindow } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
+import { useBackground } from "../Board";
 import { WidgetFrame } from "../WidgetFrame";
 import type { DashboardEditor } from "./editor";
 import board from "../dashboard.module.css";
@@ -32,6 +34,9 @@ export function dragged({ col, row, sizeX, sizeY }: Place, handle: Handle | unde
 
 const ARROWS: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
+/** Clicks do nothing while a dashboard is edited. */
+const NOTHING = (): void => undefined;
+
 interface Drag {
   ids: ReadonlySet<string>;
   handle: Handle | undefined;
@@ -41,18 +46,26 @@ interface Drag {
   dy: number;
 }
 
-export function EditGrid({ editor }: { editor: DashboardEditor }): ReactElement | null {
-  const { document, model, state, selected, select, edit } = editor;
+interface EditGridProps {
+  editor: DashboardEditor;
+  /** Opens what can be done with the chosen widgets at a place of the page. */
+  onMenu: (event: MouseEvent) => void;
+}
+
+export function EditGrid({ editor, onMenu }: EditGridProps): ReactElement | null {
+  const { document, model, at, params, layout: stored, selected, select, edit } = editor;
   const { ref, width, height } = useElementSize();
   const [drag, setDrag] = useState<Drag>();
-  const [now] = useState(Date.now);
+  const window = useMemo(() => readTimeWindow(model.timeWindow), [model.timeWindow]);
   const grid = useRef<HTMLDivElement>(null);
-  const stateId = state?.id ?? "";
-  const { places } = useMemo(() => placesOf(document, stateId), [document, stateId]);
-  if (state === undefined) {
+  const { state, layout: part, breakpoint } = at;
+  const { places } = useMemo(() => placesOf(document, { state, layout: part, breakpoint }), [document, state, part, breakpoint]);
+  const background = useBackground(stored);
+  if (stored === undefined) {
     return null;
   }
-  const layout = { ...state.main, grid: { ...state.main.grid, autoFillHeight: false } };
+  const layout = { ...stored, grid: { ...stored.grid, autoFillHeight: false } };
+  const narrowest = BREAKPOINTS.find(({ id, upTo }) => id === breakpoint && upTo < 1_300)?.upTo;
   const { pitch } = gridOf(layout, width);
   const { rects, height: total } = desktop(layout, width, height);
   const moved = (current: Drag): Map<string, Place> =>
@@ -61,7 +74,7 @@ export function EditGrid({ editor }: { editor: DashboardEditor }): ReactElement 
       return place === undefined ? [] : [[id, dragged(place, current.handle, current.dx, current.dy)]];
     }));
   const targets = drag === undefined || (drag.dx === 0 && drag.dy === 0) ? undefined : moved(drag);
-  const possible = targets !== undefined && fits(document, stateId, targets);
+  const possible = targets !== undefined && fits(document, at, targets);
   const outer = layout.grid.outerMargin ? layout.grid.margin : 0;
 
   const start = (event: PointerEvent<HTMLElement>, id: string, handle?: Handle): void => {
@@ -84,7 +97,7 @@ export function EditGrid({ editor }: { editor: DashboardEditor }): ReactElement 
   };
   const drop = (): void => {
     if (targets !== undefined) {
-      edit((before) => movePlaces(before, stateId, targets));
+      edit((before) => movePlaces(before, at, targets));
     }
     setDrag(undefined);
   };
@@ -98,12 +111,19 @@ export function EditGrid({ editor }: { editor: DashboardEditor }): ReactElement 
       const ids = selected.has(id) ? selected : new Set([id]);
       select(ids);
       const step: Drag = { ids: event.shiftKey ? new Set([id]) : ids, handle: event.shiftKey ? "se" : undefined, x: 0, y: 0, dx: arrow[0], dy: arrow[1] };
-      edit((before) => movePlaces(before, stateId, moved(step)));
+      edit((before) => movePlaces(before, at, moved(step)));
     }
   };
 
   return (
-    <div ref={ref} className={board["grid"]} onPointerDown={() => select(new Set())}>
+    <div
+      ref={ref}
+      className={board["grid"]}
+      style={{ ...background, ...(narrowest === undefined ? {} : { maxWidth: narrowest, margin: "0 auto" }) }}
+      data-plant={layout.grid.type === "scada" || undefined}
+      onPointerDown={(event) => event.button === 0 && select(new Set())}
+      onContextMenu={onMenu}
+    >
       <div ref={grid} className={classes["cells"]} style={{ height: total + 8 * pitch, ["--pitch" as string]: `${pitch}px` }}>
         {rects.map(({ id, ...rect }) => {
           const widget = model.widgets.get(id);
@@ -115,7 +135,7 @@ export function EditGrid({ editor }: { editor: DashboardEditor }): ReactElement 
           return (
             <div key={id} className={board["place"]} style={rect} data-widget={id}>
               <div inert className={classes["content"]}>
-                <WidgetFrame widget={widget} model={model} params={{}} window={readTimeWindow(widget.timeWindow ?? model.timeWindow)} now={now} act={() => undefined} />
+                <WidgetFrame widget={widget} model={model} params={params} window={window} act={NOTHING} />
               </div>
               <button
                 type="button"
@@ -127,6 +147,7 @@ export function EditGrid({ editor }: { editor: DashboardEditor }): ReactElement 
                 onPointerUp={drop}
                 onPointerCancel={() => setDrag(undefined)}
                 onKeyDown={(event) => keys(event, id)}
+                onContextMenu={() => select(selected.has(id) ? selected : new Set([id]))}
               />
               {selected.has(id) &&
                 HANDLES.map((handle) => (

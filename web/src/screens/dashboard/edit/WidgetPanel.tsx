@@ -1,6 +1,6 @@
 // What a widget shows, beside the live widget itself.
 
-import { ActionIcon, Autocomplete, Button, ColorInput, Fieldset, Group, NumberInput, Select, Stack, Switch, Tabs, Text, Textarea, TextInput } from "@mantine/core";
+import { ActionIcon, Autocomplete, Button, ColorInput, Fieldset, Group, NumberInput, Select, Stack, Switch, Tabs, Text, Textarea, TextInput, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState, type ReactElement } from "react";
 import { api } from "@/api/client";
@@ -11,9 +11,15 @@ import { nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { notify, Waiting } from "@/ui/feedback";
 import { EntityPicker } from "@/ui/form/EntityPicker";
+import { Fields } from "@/ui/form/Fields";
+import type { FormField, FormValues } from "@/ui/form/values";
 import { WIDGET_KINDS } from "@/widgets/catalog";
+import { formOf } from "@/widgets/forms";
 import type { DashboardEditor } from "./editor";
 
+const ActionsTab = lazy(() => import("./ActionsTab"));
+const CardTab = lazy(() => import("./CardTab"));
+const DataTab = lazy(() => import("./DataTab"));
 const CodeEditor = lazy(() => import("@/ui/CodeEditor"));
 
 const COLORS = ["#2196f3", "#f44336", "#4caf50", "#ff9800", "#9c27b0", "#009688", "#795548", "#607d8b"];
@@ -27,8 +33,15 @@ const PICKED = [
   { value: "/api/tenant/assets", label: "Asset" },
 ];
 
-/** Where a widget's data is declared: alarms have a source of their own. */
+/** Where a widget's data is declared: alarms have a source of their own, and controls a target. */
 function sourceOf(config: Json): { source: Json; put: (source: Json) => Json } {
+  const target = config["targetDevice"];
+  if (typeof target === "object" && target !== null && list(config["datasources"]).length === 0) {
+    return {
+      source: { ...object(target), type: "entity" },
+      put: (source) => ({ ...config, targetDevice: { type: "entity", entityAliasId: source["entityAliasId"] } }),
+    };
+  }
   const alarm = config["alarmSource"];
   if (typeof alarm === "object" && alarm !== null) {
     return { source: object(alarm), put: (source) => ({ ...config, alarmSource: source }) };
@@ -37,7 +50,16 @@ function sourceOf(config: Json): { source: Json; put: (source: Json) => Json } {
   return { source: object(first), put: (source) => ({ ...config, datasources: [source, ...rest] }) };
 }
 
-function KeyRow({ value, known, onChange, onRemove }: { value: Json; known: string[]; onChange: (key: Json) => void; onRemove: () => void }): ReactElement {
+interface KeyRowProps {
+  value: Json;
+  known: string[];
+  /** What the widget's type has to set for each key. */
+  fields: readonly FormField[];
+  onChange: (key: Json) => void;
+  onRemove: () => void;
+}
+
+function KeyRow({ value, known, fields, onChange, onRemove }: KeyRowProps): ReactElement {
   const name = text(value["name"]) ?? "";
   return (
     <Fieldset legend={name || t("New key")} p="xs">
@@ -57,6 +79,7 @@ function KeyRow({ value, known, onChange, onRemove }: { value: Json; known: stri
           <NumberInput label={t("Decimals")} min={0} max={15} value={number(value["decimals"]) ?? ""} onChange={(decimals) => onChange({ ...value, decimals: decimals === "" ? null : Number(decimals) })} />
           <ColorInput label={t("Color")} value={text(value["color"]) ?? "#2196f3"} onChange={(color) => onChange({ ...value, color })} eyeDropperButtonProps={{ "aria-label": t("Pick a color from the screen") }} />
         </Group>
+        {fields.length > 0 && <Fields fields={fields} values={object(value["settings"])} change={(update) => onChange({ ...value, settings: update(object(value["settings"])) })} />}
         <Group justify="end">
           <ActionIcon variant="subtle" color="red" aria-label={t("Remove the key {name}", { name })} onClick={onRemove}>
             ✕
@@ -127,11 +150,21 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
       notify.error(error);
     }
   };
-  const hasKeys = !fqn.endsWith("alarms_table") && !fqn.endsWith("markdown_card");
+  const form = formOf(fqn);
+  const changeSettings = (update: (settings: FormValues) => FormValues): void =>
+    edit((before) => {
+      const current = object(object(before["widgets"])[id]);
+      const own = object(current["config"]);
+      return changeWidget(before, id, { ...current, config: { ...own, settings: update(object(own["settings"])) } });
+    });
+  const hasKeys = !fqn.endsWith("alarms_table") && !fqn.endsWith("markdown_card") && widget["type"] !== "rpc";
   return (
     <Tabs defaultValue="what" keepMounted={false}>
       <Tabs.List mb="sm">
         <Tabs.Tab value="what">{t("Widget")}</Tabs.Tab>
+        <Tabs.Tab value="actions">{t("Actions")}</Tabs.Tab>
+        <Tabs.Tab value="card">{t("Card")}</Tabs.Tab>
+        <Tabs.Tab value="data">{t("Data")}</Tabs.Tab>
         <Tabs.Tab value="raw">{t("JSON")}</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="what">
@@ -172,6 +205,17 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
             value={aliasId ?? null}
             onChange={(alias) => change(put({ ...source, type: "entity", entityAliasId: alias ?? undefined }))}
           />
+          {model.filters.size > 0 && (
+            <Select
+              label={t("Filter")}
+              placeholder={t("nothing yet")}
+              clearable
+              clearButtonProps={{ "aria-label": t("Clear the choice") }}
+              data={[...model.filters.values()].map((filter) => ({ value: filter.id, label: filter.name }))}
+              value={text(source["filterId"]) ?? null}
+              onChange={(filterId) => change(put({ ...source, filterId: filterId ?? undefined }))}
+            />
+          )}
           <Group gap={6} align="end" wrap="nowrap">
             <Select aria-label={t("Kind of entity")} w={110} allowDeselect={false} data={PICKED.map((one) => ({ ...one, label: t(one.label) }))} value={picked} onChange={(value) => setPicked(value ?? picked)} />
             <EntityPicker label={t("Choose an entity")} list={picked} value={null} onChange={(chosen) => void choose(chosen)} />
@@ -179,14 +223,36 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
           {hasKeys && (
             <>
               {keys.map((key, n) => (
-                <KeyRow key={n} value={key} known={known.data ?? []} onChange={(next) => setKeys(keys.map((one, at) => (at === n ? next : one)))} onRemove={() => setKeys(keys.filter((_, at) => at !== n))} />
+                <KeyRow key={n} value={key} known={known.data ?? []} fields={form?.keys ?? []} onChange={(next) => setKeys(keys.map((one, at) => (at === n ? (form?.settle?.(next) ?? next) : one)))} onRemove={() => setKeys(keys.filter((_, at) => at !== n))} />
               ))}
-              <Button variant="default" onClick={() => setKeys([...keys, { name: "", type: "timeseries", label: "", color: COLORS[keys.length % COLORS.length], settings: {} }])}>
+              <Button variant="default" onClick={() => setKeys([...keys, { name: "", type: "timeseries", label: "", color: COLORS[keys.length % COLORS.length], settings: {}, ...form?.newKey }])}>
                 {t("Add a key")}
               </Button>
             </>
           )}
+          {form !== undefined && (
+            <>
+              <Title order={2} size="h4">{t("Settings")}</Title>
+              <Fields key={`${id} ${fqn}`} fields={form.settings} values={settings} change={changeSettings} />
+              {form.config !== undefined && <Fields fields={form.config} values={config} change={(update) => change(update(config))} />}
+            </>
+          )}
         </Stack>
+      </Tabs.Panel>
+      <Tabs.Panel value="actions">
+        <Suspense fallback={<Waiting />}>
+          <ActionsTab editor={editor} id={id} fqn={fqn} />
+        </Suspense>
+      </Tabs.Panel>
+      <Tabs.Panel value="card">
+        <Suspense fallback={<Waiting />}>
+          <CardTab editor={editor} id={id} />
+        </Suspense>
+      </Tabs.Panel>
+      <Tabs.Panel value="data">
+        <Suspense fallback={<Waiting />}>
+          <DataTab editor={editor} id={id} />
+        </Suspense>
       </Tabs.Panel>
       <Tabs.Panel value="raw">
         <RawTab key={JSON.stringify(widget)} widget={widget} onApply={(next) => edit((before) => changeWidget(before, id, next))} />

@@ -3,9 +3,11 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { api, ApiError } from "@/api/client";
 import type { Entity } from "@/api/types";
-import { editable } from "@/dashboard/edit/document";
+import { editable, layoutAt, type LayoutAt } from "@/dashboard/edit/document";
+import { exists } from "@/dashboard/edit/layouts";
 import { merge, type Merge } from "@/dashboard/edit/merge";
 import { readDashboard, type Json } from "@/dashboard/model";
+import type { OpenState } from "@/dashboard/state";
 import { apply, begin, redo, undo } from "@/editing/history";
 import { t } from "@/i18n";
 import { notify } from "@/ui/feedback";
@@ -27,6 +29,11 @@ export interface Conflict extends Merge {
   theirs: StoredDashboard;
 }
 
+/** Narrower windows begin with the list of phones. */
+const PHONE_PX = 700;
+
+const NO_PARAMS: Json = {};
+
 const draftKey = (user: string, id: string): string => `fieldline_dashboard_draft:${user}:${id}`;
 
 export function draftOf(user: string, id: string): Draft | undefined {
@@ -38,7 +45,8 @@ export function draftOf(user: string, id: string): Draft | undefined {
   }
 }
 
-export function useDashboardEditor(stored: StoredDashboard, user: string, onSaved: (dashboard: StoredDashboard) => void) {
+/** `opened` is the state that was looked at before editing, which is edited first, with its entities. */
+export function useDashboardEditor(stored: StoredDashboard, user: string, onSaved: (dashboard: StoredDashboard) => void, opened: OpenState | undefined) {
   const id = stored.id.id;
   const [draft] = useState(() => draftOf(user, id));
   const [base, setBase] = useState(() => draft?.base ?? editable(stored.configuration));
@@ -46,8 +54,15 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
   const [history, setHistory] = useState(() => (draft === undefined ? begin(base) : apply(begin(base), draft.configuration)));
   const document = history.present;
   const model = useMemo(() => readDashboard(document), [document]);
-  const [wanted, setWanted] = useState<string>();
+  const [wanted, setWanted] = useState(opened?.id);
   const state = model.states.find((one) => one.id === wanted) ?? model.states.find((one) => one.root) ?? model.states[0];
+  const [place, setPlace] = useState<Omit<LayoutAt, "state">>({ layout: "main", breakpoint: undefined });
+  // On a phone the list is what can be edited well.
+  const [asList, setAsList] = useState(() => window.innerWidth < PHONE_PX);
+  const stateId = state?.id ?? "";
+  const wantedAt = { state: stateId, ...place };
+  const at: LayoutAt = exists(document, wantedAt) ? wantedAt : { state: stateId, layout: "main", breakpoint: undefined };
+  const layout = layoutAt(document, at);
   const [selected, select] = useState<ReadonlySet<string>>(new Set());
   const [conflict, setConflict] = useState<Conflict>();
   const [saving, setSaving] = useState(false);
@@ -75,10 +90,11 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
     };
   }, [document, base, dirty, user, id]);
 
-  const store = async (configuration: Json, onto: StoredDashboard): Promise<void> => {
+  /** `expected` is the version that this comes after; another one in its place is a conflict. */
+  const store = async (configuration: Json, onto: StoredDashboard, expected: number): Promise<void> => {
     setSaving(true);
     try {
-      const saved = await api.post<StoredDashboard>("/api/dashboard", { ...onto, configuration, version: version.current });
+      const saved = await api.post<StoredDashboard>("/api/dashboard", { ...onto, configuration, version: expected });
       version.current = saved.version;
       setBase(configuration);
       setHistory((now) => (now.present === document ? (configuration === document ? now : apply(now, configuration)) : now));
@@ -90,8 +106,12 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
         notify.error(error);
         return;
       }
-      const theirs = await api.get<StoredDashboard>(`/api/dashboard/${id}`);
-      setConflict({ ...merge(base, document, editable(theirs.configuration)), theirs });
+      try {
+        const theirs = await api.get<StoredDashboard>(`/api/dashboard/${id}`);
+        setConflict({ ...merge(base, document, editable(theirs.configuration)), theirs });
+      } catch (unread) {
+        notify.error(unread);
+      }
     } finally {
       setSaving(false);
     }
@@ -99,10 +119,25 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
 
   return {
     document,
+    /** What the changes began with. */
+    base,
     model,
     state,
+    /** The parameters of the state, as far as it was opened with some. */
+    params: opened !== undefined && opened.id === stateId ? opened.params : NO_PARAMS,
+    /** The layout that is edited, and where it stands. */
+    at,
+    layout,
+    /** Whether the list of phones is edited instead of the cells. */
+    asList: asList || layout?.grid.isList === true,
     showState: (next: string): void => {
       setWanted(next);
+      setPlace({ layout: "main", breakpoint: undefined });
+      select(new Set());
+    },
+    showLayout: (next: Omit<LayoutAt, "state">, list: boolean): void => {
+      setPlace(next);
+      setAsList(list);
       select(new Set());
     },
     selected,
@@ -117,12 +152,12 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
     canRedo: history.future.length > 0,
     undo: () => setHistory(undo),
     redo: () => setHistory(redo),
-    save: () => store(document, stored),
+    save: () => store(document, stored, version.current),
     /** Saves over what somebody else has saved, as both are joined or as mine is. */
     saveOver: async (configuration: Json): Promise<void> => {
       if (conflict !== undefined) {
-        version.current = conflict.theirs.version;
-        await store(configuration, conflict.theirs);
+        // The version that was begun with stays until this is stored: if it fails, saving again must meet the conflict again.
+        await store(configuration, conflict.theirs, conflict.theirs.version);
       }
     },
     /** Gives up all changes: what is stored is shown. */

@@ -1,0 +1,82 @@
+// How the card of a widget looks, as its configuration says. Only what can't reach beyond the card is taken.
+
+import type { CSSProperties } from "react";
+import { isLoadingStyle } from "@/ui/safeCss";
+import { isImplicitWhite, safeColor } from "@/widgets/color";
+import { number, object, text, type Json } from "./json";
+
+const LENGTH = /^-?\d+(\.\d+)?(px|em|rem|%|vh|vw|pt)?$/;
+const LENGTHS = /^(-?\d+(\.\d+)?(px|em|rem|%|vh|vw|pt)?\s*){1,4}$/;
+
+/** Properties of styles that stay within the card. */
+const SAFE = /^(color|background(-color)?|font(-(size|family|style|weight|variant))?|line-height|letter-spacing|text-(align|transform|decoration|shadow|overflow)|white-space|opacity|padding(-(left|right|top|bottom))?|border(-(radius|color|width|style|left|right|top|bottom|top-left-radius|top-right-radius|bottom-left-radius|bottom-right-radius))?|box-shadow)$/;
+
+function length(value: unknown): string | undefined {
+  const read = typeof value === "number" ? `${value}px` : text(value)?.trim();
+  return read !== undefined && LENGTHS.test(read) ? read.replace(/(^|\s)(\d+(\.\d+)?)(?=\s|$)/g, "$1$2px") : undefined;
+}
+
+/** Reads a map of CSS that a file brings along. */
+export function safeStyle(value: unknown): CSSProperties {
+  const style: Record<string, string> = {};
+  for (const [name, stored] of Object.entries(object(value))) {
+    const property = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const read = typeof stored === "number" ? String(stored) : text(stored);
+    if (read !== undefined && SAFE.test(property) && !isLoadingStyle(read) && !/[;{}<>]/.test(read) && read.length < 200) {
+      style[property.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())] = read;
+    }
+  }
+  return style;
+}
+
+/** Reads a font as ThingsBoard stores it; its family is that of the page, which has no others. */
+export function fontStyle(value: unknown): CSSProperties {
+  const font = object(value);
+  const size = number(font["size"]);
+  const unit = text(font["sizeUnit"]) ?? "px";
+  const weight = text(font["weight"]) ?? number(font["weight"]);
+  const style = text(font["style"]);
+  const height = text(font["lineHeight"]);
+  return {
+    ...(size === undefined || !LENGTH.test(`${size}${unit}`) ? {} : { fontSize: `${size}${unit}` }),
+    ...(weight === undefined || !/^(normal|bold|bolder|lighter|[1-9]00)$/.test(String(weight)) ? {} : { fontWeight: weight as number }),
+    ...(style === "italic" || style === "oblique" ? { fontStyle: style } : {}),
+    ...(height === undefined || !LENGTH.test(height) ? {} : { lineHeight: height }),
+  };
+}
+
+/** The usual colour of text in files, which follows the theme instead. */
+const isImplicitBlack = (color: string): boolean => /^(rgba?\(0, ?0, ?0(, ?(0?\.8\d*|1))?\)|#000(000)?|#212121)$/i.test(color);
+
+/** Returns the colour behind a card. Newer widgets have it within them, before a card that can't be seen. */
+function backgroundOf(config: Json, settings: Json): string | undefined {
+  const inner = object(settings["background"]);
+  const color = safeColor(inner["type"] === "color" ? inner["color"] : undefined) ?? safeColor(config["backgroundColor"]);
+  return color === undefined || isImplicitWhite(color) ? undefined : color;
+}
+
+/** Returns the style of a card. Its own padding and that which newer widgets have within it are one here. */
+export function cardStyle(config: Json, settings: Json): CSSProperties {
+  const background = backgroundOf(config, settings);
+  const color = safeColor(config["color"]);
+  const [outer, inner] = [length(config["padding"]), length(settings["padding"])];
+  const isOne = (value: string | undefined): value is string => value !== undefined && !value.includes(" ");
+  const padding = isOne(outer) && isOne(inner) ? `calc(${outer} + ${inner})` : (outer ?? inner);
+  const margin = length(config["margin"]);
+  const radius = length(config["borderRadius"]);
+  return {
+    ...(background === undefined ? {} : { background }),
+    ...(color === undefined || isImplicitBlack(color) ? {} : { color }),
+    ...(padding === undefined ? {} : { padding }),
+    ...(margin === undefined || !isOne(margin) || margin === "0px" ? {} : { margin, height: `calc(100% - 2 * ${margin})` }),
+    ...(radius === undefined ? {} : { borderRadius: radius }),
+    ...(config["dropShadow"] === false ? { boxShadow: "none" } : {}),
+    ...safeStyle(config["widgetStyle"]),
+  };
+}
+
+/** Returns the style of a card's title. */
+export function titleStyle(config: Json): CSSProperties {
+  const color = safeColor(config["titleColor"]);
+  return { ...fontStyle(config["titleFont"]), ...(color === undefined || isImplicitBlack(color) ? {} : { color }), ...safeStyle(config["titleStyle"]) };
+}

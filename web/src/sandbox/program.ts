@@ -1,0 +1,44 @@
+// Puts a tenant's code together with what it finds in the sandbox.
+
+import context from "./context.js?raw";
+import prelude from "./prelude.js?raw";
+
+/** What a widget of a tenant has before its own code: the services of its context. */
+export const WIDGET_PRELUDE = `${prelude}\n${context}\nfieldlineServices(ctx);\n`;
+
+const NAMES = ["$event", "widgetContext", "entityId", "entityName", "additionalParams", "entityLabel"];
+/** An action with a template gets that too, as ThingsBoard hands it over. */
+const PRETTY_NAMES = ["$event", "widgetContext", "entityId", "entityName", "htmlTemplate", "additionalParams", "entityLabel"];
+
+/** The most time that an action's own code may take before it gives others a turn, milliseconds. */
+export const LIMIT_MS = 2_000;
+
+/** Code of an action, to be run where `ctx` and `given` are what it gets to know. */
+function call(body: string, isPretty: boolean): string {
+  const names = isPretty ? PRETTY_NAMES : NAMES;
+  const args = names.map((name) => (name === "widgetContext" ? "ctx" : name === "$event" ? "({ stopPropagation() {}, preventDefault() {} })" : `given.${name}`));
+  return `new Function(${names.map((name) => JSON.stringify(name)).join(", ")}, "ctx", ${JSON.stringify(body)}).call({ ctx }, ${args.join(", ")}, ctx);`;
+}
+
+/**
+ * Returns the code of a frame that runs an action. One with a template runs in the frame, where its dialog is drawn; another one
+ * in a worker of it, which is ended if it doesn't answer for a while.
+ */
+export function actionProgram(body: string, isPretty: boolean): string {
+  const say = `(message) => parent.postMessage(message, "*")`;
+  if (isPretty) {
+    return `${prelude}\n${context}\nconst given = ctx.given; fieldlineServices(ctx);\ntry { ${call(body, true)} (${say})({ kind: "done" }); } catch (problem) { (${say})({ kind: "failure", message: String(problem) }); (${say})({ kind: "done" }); }`;
+  }
+  const worker = `${prelude}\n${context}\nonmessage = ({ data }) => { if (data.kind === "ping") { postMessage({ kind: "pong" }); } if (data.kind === "begin") { const given = data.ctx.given; const ctx = fieldlineServices(data.ctx); try { ${call(body, false)} } catch (problem) { postMessage({ kind: "failure", message: String(problem) }); } postMessage({ kind: "done" }); } };`;
+  return `const say = ${say};
+    const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(worker)}], { type: "text/javascript" })));
+    let pinged;
+    worker.onmessage = ({ data }) => { if (data?.kind === "pong") { pinged = undefined; } else { say(data); } };
+    worker.onerror = ({ message }) => say({ kind: "failure", message: String(message) });
+    addEventListener("message", ({ source, data }) => { if (source === parent && data?.kind === "answer") { worker.postMessage(data); } });
+    worker.postMessage({ kind: "begin", ctx: { ...ctx, $container: undefined, detectChanges: undefined, actionsApi: undefined } });
+    const watch = setInterval(() => {
+      if (pinged !== undefined && Date.now() - pinged > ${LIMIT_MS}) { worker.terminate(); clearInterval(watch); say({ kind: "failure", message: "took too long" }); say({ kind: "done" }); return; }
+      if (pinged === undefined) { pinged = Date.now(); worker.postMessage({ kind: "ping" }); }
+    }, 250);`;
+}

@@ -1,0 +1,126 @@
+// What can be done with a stored dashboard besides looking at it: its versions, the report on how it is drawn, other dashboards.
+
+import { Alert, Button, Menu, ScrollArea, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useMemo, useState, type ReactElement } from "react";
+import { useLocation, useSearchParams } from "wouter";
+import { api } from "@/api/client";
+import type { Entity, PageData } from "@/api/types";
+import { useSession } from "@/app/session";
+import { dashboardDiff } from "@/dashboard/edit/dashboardDiff";
+import { countsOf, importReport } from "@/dashboard/report";
+import { KINDS, nameOf } from "@/entities/kinds";
+import { t } from "@/i18n";
+import { notify } from "@/ui/feedback";
+import type { StoredDashboard } from "./edit/editor";
+
+const ImportReport = lazy(() => import("./ImportReport"));
+const VersionsDialog = lazy(() => import("@/editing/VersionsDialog").then((part) => ({ default: part.VersionsDialog<StoredDashboard> })));
+
+/** Leads to the other dashboards of whoever looks. */
+export function OtherDashboards({ id }: { id: string }): ReactElement | null {
+  const { authority, customerId } = useSession();
+  const [, go] = useLocation();
+  const [opened, setOpened] = useState(false);
+  const [search, setSearch] = useState("");
+  const [wanted] = useDebouncedValue(search, 200);
+  const path = KINDS.find(({ type }) => type === "DASHBOARD")?.list[authority]?.replace("{customerId}", customerId);
+  const found = useQuery({
+    queryKey: ["other dashboards", path, wanted],
+    enabled: opened && path !== undefined,
+    queryFn: () => api.get<PageData<Entity>>(path ?? "", { pageSize: 30, page: 0, textSearch: wanted, sortProperty: "title", sortOrder: "ASC" }),
+  });
+  return path === undefined ? null : (
+    <Menu opened={opened} onChange={setOpened} width={260}>
+      <Menu.Target>
+        <Button variant="default">{t("Dashboards")}</Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <TextInput aria-label={t("Search")} placeholder={t("Search")} value={search} onChange={(event) => setSearch(event.currentTarget.value)} m={4} />
+        <ScrollArea.Autosize mah={320}>
+          {found.data?.data.filter((one) => one.id.id !== id).map((one) => (
+            <Menu.Item key={one.id.id} onClick={() => go(`/dashboards/${one.id.id}`)}>
+              {nameOf(one)}
+            </Menu.Item>
+          ))}
+          {found.data?.data.every((one) => one.id.id === id) === true && (
+            <Text size="sm" p="xs">
+              {t("There are no others.")}
+            </Text>
+          )}
+        </ScrollArea.Autosize>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+interface MenuProps {
+  dashboard: StoredDashboard;
+  mayEdit: boolean;
+  onSaved: (saved: StoredDashboard) => void;
+}
+
+export function DashboardMenu({ dashboard, mayEdit, onSaved }: MenuProps): ReactElement {
+  const [, go] = useLocation();
+  const [shown, setShown] = useState<"report" | "versions">();
+  const id = dashboard.id.id;
+  const restore = async (former: StoredDashboard): Promise<void> => {
+    onSaved(await api.post<StoredDashboard>("/api/dashboard", { ...dashboard, title: former.title ?? dashboard.title, configuration: former.configuration }));
+    notify.ok(t("Restored"));
+  };
+  return (
+    <>
+      <Menu>
+        <Menu.Target>
+          <Button variant="default">{t("More")}</Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => go(`/dashboards/${id}/details`)}>{t("Details")}</Menu.Item>
+          {mayEdit && <Menu.Item onClick={() => setShown("versions")}>{t("Versions")}</Menu.Item>}
+          <Menu.Item onClick={() => setShown("report")}>{t("Import report")}</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Suspense>
+        {shown === "report" && <ImportReport configuration={dashboard.configuration} opened onClose={() => setShown(undefined)} />}
+        {shown === "versions" && (
+          <VersionsDialog
+            path={`/api/dashboard/${id}/versions`}
+            opened
+            onClose={() => setShown(undefined)}
+            current={dashboard}
+            currentVersion={dashboard.version}
+            diff={(before, after) => dashboardDiff(before.configuration, after.configuration)}
+            restore={mayEdit ? restore : undefined}
+          />
+        )}
+      </Suspense>
+    </>
+  );
+}
+
+/** Tells after an import what came over as it was. */
+export function Imported({ dashboard }: { dashboard: StoredDashboard }): ReactElement | null {
+  const [search, setSearch] = useSearchParams();
+  const [reading, setReading] = useState(false);
+  const isNew = search.get("imported") === "true";
+  const counts = useMemo(() => (isNew ? countsOf(importReport(dashboard.configuration)) : undefined), [isNew, dashboard.configuration]);
+  if (counts === undefined) {
+    return null;
+  }
+  const close = (): void =>
+    setSearch((before) => {
+      const after = new URLSearchParams(before);
+      after.delete("imported");
+      return after;
+    });
+  return (
+    <Alert mb="sm" withCloseButton closeButtonLabel={t("Close")} onClose={close} color={counts.unknown > 0 ? "yellow" : "teal"}>
+      {t("Brought in: {native} widgets as they were made, {approximated} nearly, {code} with code, {unknown} not drawable.", { ...counts })}{" "}
+      <Button size="compact-sm" variant="default" onClick={() => setReading(true)}>
+        {t("See the report")}
+      </Button>
+      <Suspense>{reading && <ImportReport configuration={dashboard.configuration} opened onClose={() => setReading(false)} />}</Suspense>
+    </Alert>
+  );
+}

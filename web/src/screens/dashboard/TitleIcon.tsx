@@ -1,0 +1,20 @@
+// The icon before the title of a widget, where there is a drawing for it.
+
+import type { ReactElement } from "react";
+import { text, type Json } from "@/dashboard/model";
+import { chosen } from "@/widgets/timeChart/settings";
+import { drawingOf, Icon } from "@/widgets/control/Icon";
+import classes from "./dashboard.module.css";
+
+const LENGTH = /^\d{1,2}(\.\d+)?(px|em|rem)$/;
+
+export function TitleIcon({ config }: { config: Json }): ReactElement | null {
+  const name = text(config["titleIcon"]) ?? "";
+  const size = text(config["iconSize"]) ?? "";
+  const color = chosen(config["iconColor"]);
+  return drawingOf(name) === undefined ? null : (
+    <span className={classes["titleIcon"]} style={color === undefined ? {} : { color }}>
+      <Icon name={name} size={LENGTH.test(size) ? size : "24px"} />
+    </span>
+  );
+}

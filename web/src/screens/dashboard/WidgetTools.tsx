@@ -1,0 +1,75 @@
+// What can be done with any widget: its values as CSV and JSON, its drawing as PNG, full screen, and what it asked for.
+
+import { ActionIcon, Drawer, Menu } from "@mantine/core";
+import { lazy, Suspense, useState, type ReactElement, type RefObject } from "react";
+import type { SourceRequest, SourceValues } from "@/dashboard/source";
+import { formatTime, t } from "@/i18n";
+import { csvOf, download } from "@/ui/csv";
+import { notify, Waiting } from "@/ui/feedback";
+import { drawPng } from "./png";
+import { rowsOf, type Row } from "./rows";
+import type { Fill } from "./useFill";
+import classes from "./dashboard.module.css";
+
+const columns = (): { label: string; text: (row: Row) => string }[] => [
+  { label: t("Entity"), text: (row) => row.entity },
+  { label: t("Key"), text: (row) => row.key },
+  { label: t("Time"), text: (row) => (row.ts === 0 ? "" : new Date(row.ts).toISOString()) },
+  { label: t("Value"), text: (row) => row.value },
+];
+
+const DataInspector = lazy(() => import("./DataInspector"));
+
+interface ToolsProps {
+  title: string;
+  section: RefObject<HTMLElement | null>;
+  /** What it shows; widgets that ask page by page save it themselves. */
+  values: SourceValues[] | undefined;
+  requests: readonly (SourceRequest | undefined)[];
+  /** How it fills the screen, if it may. */
+  fill: Fill | undefined;
+  /** Whether a chart is shown as a table, and what changes that; nothing for other widgets. */
+  table?: { shown: boolean; toggle: () => void } | undefined;
+}
+
+export function WidgetTools({ title, section, values, requests, fill, table }: ToolsProps): ReactElement | null {
+  const [inspected, setInspected] = useState(false);
+  const png = async (): Promise<void> => {
+    const drawing = section.current?.querySelector<HTMLCanvasElement | SVGSVGElement>("canvas, svg[data-drawing]");
+    if (drawing === null || drawing === undefined) {
+      notify.error(t("This widget has no drawing; save its values as CSV instead."));
+      return;
+    }
+    await drawPng(drawing, `${title} ${formatTime(Date.now())}.png`);
+  };
+  if (values === undefined && fill === undefined) {
+    return null;
+  }
+  return (
+    <>
+      <Menu position="bottom-end" withinPortal>
+        <Menu.Target>
+          <ActionIcon className={classes["menu"] ?? ""} size="sm" variant="subtle" color="gray" aria-label={t(values === undefined ? "More of {title}" : "Save what {title} shows", { title })}>
+            ⋮
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {values !== undefined && (
+            <>
+              <Menu.Item onClick={() => download(`${title}.csv`, csvOf(columns(), rowsOf(values)))}>CSV</Menu.Item>
+              <Menu.Item onClick={() => download(`${title}.json`, JSON.stringify(rowsOf(values), null, 2))}>JSON</Menu.Item>
+              <Menu.Item onClick={() => void png()}>PNG</Menu.Item>
+              <Menu.Divider />
+              <Menu.Item onClick={() => setInspected(true)}>{t("Data and questions")}</Menu.Item>
+            </>
+          )}
+          {table !== undefined && <Menu.Item onClick={table.toggle}>{t(table.shown ? "Show as a chart" : "Show as a table")}</Menu.Item>}
+          {fill !== undefined && <Menu.Item onClick={fill.toggle}>{t(fill.filled ? "Leave full screen" : "Full screen")}</Menu.Item>}
+        </Menu.Dropdown>
+      </Menu>
+      <Drawer opened={inspected} onClose={() => setInspected(false)} position="right" size="lg" title={t("Data of {title}", { title })} closeButtonProps={{ "aria-label": t("Close") }}>
+        <Suspense fallback={<Waiting />}>{inspected && values !== undefined && <DataInspector requests={requests} sources={values.map(({ source }) => source)} />}</Suspense>
+      </Drawer>
+    </>
+  );
+}

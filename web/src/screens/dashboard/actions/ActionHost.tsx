@@ -1,0 +1,85 @@
+// What actions open over a dashboard: states in dialogs, frames in which their code runs, and what code asks people.
+
+import { lazy, Suspense, useLayoutEffect, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
+import type { Action, ActionOrigin, OverlayLook } from "@/dashboard/actions";
+import { BoardContext, type Board, type Embedded } from "@/dashboard/board";
+import type { Dashboard } from "@/dashboard/model";
+import type { EntityValues } from "@/dashboard/source";
+import type { OpenState } from "@/dashboard/state";
+import { useSession } from "@/app/session";
+import { forgetSandbox } from "@/sandbox/calls";
+import { hasConsents, useConsents } from "@/sandbox/consent";
+import { useQuestions } from "@/sandbox/questions";
+
+const CodeRun = lazy(() => import("./CodeRun"));
+const ConsentNote = lazy(() => import("./ConsentNote"));
+const QuestionDialog = lazy(() => import("./QuestionDialog"));
+const StateOverlay = lazy(() => import("./StateOverlay"));
+
+/** An action whose code runs. */
+export interface Job {
+  id: number;
+  action: Action;
+  entity: EntityValues | undefined;
+  origin: ActionOrigin;
+}
+
+export interface BoardProps {
+  id: string;
+  title: string;
+  model: Dashboard;
+  configuration: unknown;
+  path: OpenState[];
+  go: (path: OpenState[]) => void;
+  openDashboard: Board["openDashboard"];
+}
+
+/** Draws the layouts of a state. */
+export type DrawState = (state: OpenState, embedded?: Embedded) => ReactNode;
+
+/** Code of more actions than these doesn't run at once; the oldest ends. */
+const MOST_JOBS = 4;
+let nextJob = 1;
+
+/** Makes the board of a dashboard, which stays the same object, and what it opens. One that lies over another leaves questions to that. */
+export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { board: Board; host: ReactElement } {
+  const newest = useRef(props);
+  newest.current = props;
+  const drawing = useRef(draw);
+  drawing.current = draw;
+  useLayoutEffect(() => (isOver ? undefined : forgetSandbox), [isOver]);
+  const [jobs, setJobs] = useState<readonly Job[]>([]);
+  const { user } = useSession();
+  useConsents(({ changes }) => changes);
+  const isAsked = useQuestions(({ asked }) => asked.length > 0);
+  const [overlay, setOverlay] = useState<{ state: OpenState; look: OverlayLook }>();
+  const board = useMemo(
+    (): Board => ({
+      id: newest.current.id,
+      title: newest.current.title,
+      model: () => newest.current.model,
+      code: () => JSON.stringify(newest.current.configuration),
+      path: () => newest.current.path,
+      go: (path) => newest.current.go(path),
+      draw: (state, embedded) => drawing.current(state, embedded),
+      openOver: (state, look) => setOverlay({ state, look }),
+      openDashboard: (...to) => newest.current.openDashboard(...to),
+      runCode: (action, entity, origin) => setJobs((before) => [...before, { id: nextJob++, action, entity, origin }].slice(-MOST_JOBS)),
+    }),
+    [],
+  );
+  // Each part waits for itself: a part that loads must not take the frames of running code off the page.
+  const host = (
+    <BoardContext value={board}>
+      <Suspense>
+        {jobs.map((job) => (
+          <CodeRun key={job.id} job={job} board={board} onEnd={() => setJobs((before) => before.filter(({ id }) => id !== job.id))} />
+        ))}
+      </Suspense>
+      <Suspense>{isAsked && !isOver && <QuestionDialog />}</Suspense>
+      <Suspense>{!isOver && hasConsents() && <ConsentNote board={board} userId={user.id.id} />}</Suspense>
+      <Suspense>{overlay !== undefined && <StateOverlay key={JSON.stringify(overlay.state)} {...overlay} props={props} draw={draw} onClose={() => setOverlay(undefined)} />}</Suspense>
+    </BoardContext>
+  );
+  return { board, host };
+}

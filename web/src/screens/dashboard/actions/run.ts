@@ -1,0 +1,43 @@
+// Does what an action declares.
+
+import type { Act } from "@/dashboard/actions";
+import { isOwnAddress, pathAfter, safeUrl, stateAfter } from "@/dashboard/actions";
+import type { Board } from "@/dashboard/board";
+import { t } from "@/i18n";
+import { notify } from "@/ui/feedback";
+
+/** Returns what carries out actions on a board. */
+export function actOn(board: Board): Act {
+  return (action, entity, origin) => {
+    const path = board.path();
+    switch (action.type) {
+      case "openURL": {
+        const url = safeUrl(action.url);
+        if (url === undefined) {
+          notify.error(t("The address of this action is none that may be opened."));
+        } else if (action.newTab || !isOwnAddress(url, location.href)) {
+          open(url, "_blank", "noopener");
+        } else {
+          location.assign(url);
+        }
+        return;
+      }
+      case "openDashboard":
+        board.openDashboard(action.dashboardId, action.stateId === undefined ? undefined : stateAfter(action, { id: action.stateId, params: {} }, entity), action.newTab);
+        return;
+      case "custom":
+      case "customPretty":
+        board.runCode(action, entity, origin);
+        return;
+      case "mobileAction":
+        notify.error(t("“{name}” uses the camera, the position or calls of ThingsBoard's mobile app, which a browser page can't.", { name: action.name }));
+        return;
+      default:
+        if (action.overlay === undefined) {
+          board.go(pathAfter(action, path, entity));
+        } else {
+          board.openOver(stateAfter(action, path.at(-1), entity), action.overlay);
+        }
+    }
+  };
+}

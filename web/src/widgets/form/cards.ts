@@ -1,0 +1,111 @@
+// Forms for cards, gauges, bars and texts.
+
+import type { FormField } from "@/ui/form/values";
+import { ICON_NAMES } from "../control/Icon";
+import type { WidgetForm } from "../forms";
+import { colors, ranges, usuallyOn } from "./parts";
+
+const LAYOUTS = [
+  { value: "square", label: "In a square" },
+  { value: "vertical", label: "One below the other" },
+  { value: "centered", label: "In the middle" },
+  { value: "simplified", label: "Value and label alone" },
+  { value: "horizontal", label: "Side by side" },
+  { value: "horizontal_reversed", label: "Side by side, value first" },
+];
+const GAUGES = [
+  { value: "arc", label: "Arc" },
+  { value: "donut", label: "Ring" },
+  { value: "horizontalBar", label: "Lying bar" },
+  { value: "verticalBar", label: "Upright bar" },
+];
+
+const showsLabel: FormField["when"] = ({ showLabel }) => showLabel !== false;
+const SCALE: FormField[] = [
+  { name: "minValue", label: "Least value", type: "number" },
+  { name: "maxValue", label: "Greatest value", type: "number" },
+  { name: "units", label: "Unit", when: ({ units }) => typeof units !== "object" || units === null },
+];
+
+export const CARD_FORMS: readonly WidgetForm[] = [
+  {
+    names: /^cards\.simple_card$/,
+    settings: [
+      { name: "labelPosition", label: "Label stands", type: "select", otherwise: "left", options: [{ value: "left", label: "on the left" }, { value: "top", label: "Above" }] },
+      ...colors("valueColor", "Color of the value"),
+    ],
+  },
+  {
+    names: /^(alarm|entity)_count$|\.(alarm|entity)_count$/,
+    settings: [
+      { name: "label", label: "Label" },
+      usuallyOn("showIcon", "Show an icon"),
+      { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES, when: ({ showIcon }) => showIcon !== false },
+      ...colors("iconBackgroundColor", "Color of the icon").filter(({ type, name }) => type !== "code" || name === ""),
+    ],
+  },
+  {
+    names: /^cards\.markdown_card$/,
+    settings: [
+      { name: "useMarkdownTextFunction", label: "A function makes the text", type: "boolean" },
+      { name: "markdownTextFunction", label: "Function of data", type: "code", when: ({ useMarkdownTextFunction }) => useMarkdownTextFunction === true },
+      { name: "markdownCss", label: "Styles (CSS)", type: "code" },
+    ],
+  },
+  {
+    names: /^cards\.html_(value_)?card$/,
+    settings: [
+      { name: "cardHtml", label: "HTML", type: "code" },
+      { name: "cardCss", label: "Styles (CSS)", type: "code" },
+    ],
+  },
+  {
+    names: /progress_bar(_with_background)?$/,
+    settings: [
+      { name: "label", label: "Label" },
+      { name: "tickMin", label: "Least value", type: "number" },
+      { name: "tickMax", label: "Greatest value", type: "number" },
+      usuallyOn("showValue", "Show the value"),
+      usuallyOn("showTicks", "Show the ends of the scale"),
+      { name: "barBackground", label: "Background of the bar", type: "color" },
+      ...colors("barColor", "Color of the bar"),
+      ...colors("valueColor", "Color of the value"),
+    ],
+  },
+  {
+    names: /^digital_gauges\./,
+    settings: [
+      { name: "gaugeType", label: "Look", type: "select", options: GAUGES },
+      ...SCALE,
+      { name: "decimals", label: "Decimals", type: "number" },
+      { name: "title", label: "Words below" },
+      usuallyOn("showTitle", "Show the words below"),
+      usuallyOn("showValue", "Show the value"),
+      usuallyOn("showMinMax", "Show the ends of the scale"),
+      ...colors("barColor", "Color of the bar"),
+    ],
+  },
+  {
+    names: /^analogue_gauges\.(?!.*compass)/,
+    settings: [
+      ...SCALE,
+      { name: "valueDec", label: "Decimals", type: "number" },
+      ranges("highlights", "Ranges with their colors"),
+    ],
+  },
+  {
+    names: /^(?!.*(navigation|attributes|aggregated|chart|markdown|html|label|dashboard|battery|signal|progress)).*_card(_with_background)?$/,
+    settings: [
+      { name: "layout", label: "Arrangement", type: "select", options: LAYOUTS },
+      usuallyOn("autoScale", "As large as the card permits"),
+      usuallyOn("showLabel", "Show the label"),
+      { name: "label", label: "Label", help: "Empty for that of the key.", when: showsLabel },
+      usuallyOn("showDate", "Show when it came"),
+      usuallyOn("showIcon", "Show an icon"),
+      { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES, when: ({ showIcon }) => showIcon !== false },
+      { name: "iconSize", label: "Size of the icon", type: "number", when: ({ showIcon }) => showIcon !== false },
+      ...colors("iconColor", "Color of the icon").map((field): FormField => ({ ...field, when: (values) => values["showIcon"] !== false && (field.when?.(values) ?? true) })),
+      ...colors("valueColor", "Color of the value"),
+    ],
+  },
+];

@@ -1,0 +1,45 @@
+// Fields that the forms of several widget types share.
+
+import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
+
+export const heading = (label: string): FormField => ({ name: "", label, type: "heading" });
+
+/** A switch that is on where settings say nothing. */
+export const usuallyOn = (name: string, label: string): FormField => ({ name, label, type: "boolean", otherwise: true });
+
+/** Ranges with a colour each. */
+export const ranges = (name: string, label: string, when?: FormField["when"]): FormField => ({
+  name, label, type: "rows", ...(when === undefined ? {} : { when }),
+  fields: [
+    { name: "from", label: "From", type: "number" },
+    { name: "to", label: "Below", type: "number" },
+    { name: "color", label: "Color", type: "color" },
+  ],
+});
+
+const KINDS = [
+  { value: "constant", label: "Always the same" },
+  { value: "range", label: "By ranges of the value" },
+  { value: "gradient", label: "Along a gradient" },
+  { value: "function", label: "What a function makes of it" },
+];
+
+/** Fields of a colour that may depend on the value; a plain one of older settings stays plain. */
+export function colors(path: string, label: string): FormField[] {
+  const isPlain = (values: FormValues): boolean => typeof valueAt(values, path) === "string";
+  const is = (kind: string) => (values: FormValues): boolean => valueAt(values, `${path}.type`) === kind;
+  const isList = (values: FormValues): boolean => is("range")(values) && Array.isArray(valueAt(values, `${path}.rangeList`));
+  const isSimple = (values: FormValues): boolean => is("range")(values) && !isList(values) && valueAt(values, `${path}.rangeList.advancedMode`) !== true;
+  return [
+    heading(label),
+    { name: path, label: "Color", type: "color", when: isPlain },
+    { name: `${path}.type`, label: "Comes from", type: "select", options: KINDS, otherwise: "constant", required: true, when: (values) => !isPlain(values) },
+    { name: `${path}.color`, label: "Color", type: "color", when: (values) => !isPlain(values) && !is("function")(values) },
+    ranges(`${path}.rangeList`, "Ranges with their colors", isList),
+    ranges(`${path}.rangeList.range`, "Ranges with their colors", isSimple),
+    { name: `${path}.gradient.minValue`, label: "Least value", type: "number", when: is("gradient") },
+    { name: `${path}.gradient.maxValue`, label: "Greatest value", type: "number", when: is("gradient") },
+    { name: `${path}.gradient.gradient`, label: "Colors from least to greatest", type: "texts", when: (values) => is("gradient")(values) && valueAt(values, `${path}.gradient.advancedMode`) !== true },
+    { name: `${path}.colorFunction`, label: "Function of value", type: "code", when: is("function") },
+  ];
+}

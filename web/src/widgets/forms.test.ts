@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { isKnown } from "./registry";
+import { CARD_FORMS } from "./form/cards";
+import { CHART_FORMS } from "./form/charts";
+import { TABLE_FORMS } from "./form/tables";
+import { formOf } from "./forms";
+import type { FormField } from "@/ui/form/values";
+import { chartSettings, keyLook } from "./timeChart/settings";
+import { readDashboard } from "@/dashboard/model";
+import { withValue, type FormValues } from "@/ui/form/values";
+
+/** All code that draws or reads settings, without the forms themselves. */
+const CODE = ["widgets", "dashboard"].flatMap((folder) => {
+  const root = join(import.meta.dirname, "..", folder);
+  const names = readdirSync(root, { recursive: true }).map(String);
+  return names.filter((name) => /\.tsx?$/.test(name) && !/\.test\.|form\/|forms\.ts/.test(name)).map((name) => readFileSync(join(root, name), "utf8"));
+}).join("\n");
+
+const pathsOf = (fields: readonly FormField[]): string[] => fields.flatMap(({ name, fields: inner }) => [...(name === "" ? [] : [name]), ...pathsOf(inner ?? [])]);
+
+test("each field that is declared is read by something that draws", () => {
+  const forms = [...CARD_FORMS, ...CHART_FORMS, ...TABLE_FORMS];
+  const names = new Set(forms.flatMap(({ settings, keys = [], config = [] }) => pathsOf([...settings, ...keys, ...config])).flatMap((path) => path.split(".")));
+  const unread = [...names].filter((name) => name !== "default" && !new RegExp(`"${name}"|\\b${name}\\b[,:]`).test(CODE));
+  expect(unread).toEqual([]);
+});
+
+test("the types that are added most have a form", () => {
+  const types = ["time_series_chart", "line_chart", "bar_chart", "point_chart", "cards.value_card", "temperature_card_with_background", "cards.simple_card", "digital_gauges.gauge_justgage", "analogue_gauges.radial_gauge_canvas_gauges", "progress_bar", "cards.entities_table", "alarm_widgets.alarms_table", "cards.markdown_card", "cards.html_card", "alarm_count", "entity_count"];
+  expect(types.filter((type) => formOf(`system.${type}`) === undefined || !isKnown(`system.${type}`))).toEqual([]);
+  expect(["cards.attributes_card", "cards.aggregated_value_card", "charts.basic_timeseries"].filter((type) => formOf(`system.${type}`) !== undefined)).toEqual([]);
+});
+
+test("what is set in the form of a chart changes how it is drawn", () => {
+  const put = (values: FormValues, path: string, value: unknown): FormValues => {
+    expect(pathsOf([...(formOf("system.time_series_chart")?.settings ?? []), ...(formOf("system.time_series_chart")?.keys ?? [])])).toContain(path);
+    return withValue(values, path, value);
+  };
+  const own = put(put({}, "lineSettings.fillAreaSettings.type", "opacity"), "type", "bar");
+  const settings = put(put(put(put({}, "stack", true), "yAxes.default.max", 40), "yAxes.default.position", "right"), "legendConfig.showMax", true);
+  const widget = readDashboard({ widgets: { w: { typeFullFqn: "system.time_series_chart", config: { settings, datasources: [{ dataKeys: [{ name: "t", type: "timeseries", settings: own }] }] } } } }).widgets.get("w");
+  const key = widget?.datasources[0]?.dataKeys[0];
+  if (widget === undefined || key === undefined) {
+    throw new Error("no widget");
+  }
+  const read = chartSettings(widget);
+  expect(read).toMatchObject({ stack: true, legend: { values: { max: true } } });
+  expect(read.axes).toMatchObject([{ id: "default", side: "right", max: { value: 40 } }]);
+  expect(keyLook(key, settings, "line")).toMatchObject({ bars: true, line: { fill: { type: "opacity" } } });
+});

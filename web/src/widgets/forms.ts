@@ -1,0 +1,33 @@
+// The main settings of widget types as declared forms, for the panel beside a widget that is edited.
+
+import type { Json } from "@/dashboard/model";
+import type { FormField } from "@/ui/form/values";
+import { CONTROL_FORMS } from "./control/forms";
+import { CARD_FORMS } from "./form/cards";
+import { CHART_FORMS } from "./form/charts";
+import { TABLE_FORMS } from "./form/tables";
+import { HOME_FORMS } from "./home/forms";
+import { INPUT_FORMS } from "./input/forms";
+
+/** What can be set for the types whose names fit. */
+export interface WidgetForm {
+  names: RegExp;
+  /** Fields of `config.settings`. */
+  settings: readonly FormField[];
+  /** Fields of `config` itself. */
+  config?: readonly FormField[];
+  /** Fields of the `settings` of each of its keys. */
+  keys?: readonly FormField[];
+  /** What a new key begins with. */
+  newKey?: Json;
+  /** Brings the rest of a key in line with its settings. */
+  settle?: (key: Json) => Json;
+}
+
+const FORMS: readonly WidgetForm[] = [...CONTROL_FORMS, ...INPUT_FORMS, ...HOME_FORMS, ...CHART_FORMS, ...TABLE_FORMS, ...CARD_FORMS];
+
+/** Returns the declared form of a widget type; none where only JSON says more. */
+export function formOf(fqn: string): WidgetForm | undefined {
+  const name = fqn.replace(/^system\./, "");
+  return FORMS.find((form) => form.names.test(name));
+}

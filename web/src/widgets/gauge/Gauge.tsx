@@ -1,0 +1,57 @@
+// A value on a dial, along a bar, in a thermometer or on a compass.
+
+import type { ReactElement } from "react";
+import { number, text, type Json } from "@/dashboard/json";
+import { rangeColor } from "../color";
+import { datePattern } from "../dates";
+import type { WidgetProps } from "../registry";
+import { shownValue } from "../text";
+import { useColor } from "../useColor";
+import { scaleOf, singleOf } from "../values";
+import { Compass, Needle, Upright } from "./analogue";
+import { barColorOf, Lying, Ring } from "./digital";
+import classes from "../gauge.module.css";
+
+type Look = "arc" | "donut" | "needle" | "compass" | "thermometer" | "horizontalBar" | "verticalBar";
+
+/** Returns how a gauge looks; the names of older types say it where the settings don't. */
+export function lookOf(fqn: string, settings: Json): Look {
+  const stored = ["arc", "donut", "horizontalBar", "verticalBar"] as const;
+  const named: [RegExp, Look][] = [
+    [/compass/, "compass"],
+    [/thermometer|temperature_gauge/, "thermometer"],
+    [/analogue|radial|speed_gauge/, "needle"],
+    [/vertical_bar|lcd_bar/, "verticalBar"],
+    [/horizontal_bar|digital_bar/, "horizontalBar"],
+    [/simple_gauge|simple_neon/, "donut"],
+  ];
+  return stored.find((one) => one === settings["gaugeType"]) ?? named.find(([pattern]) => pattern.test(fqn))?.[1] ?? "arc";
+}
+
+export default function Gauge({ widget, sources }: WidgetProps): ReactElement {
+  const single = singleOf(widget, sources);
+  const { settings } = widget;
+  const scale = scaleOf(settings);
+  const look = lookOf(widget.fqn, settings);
+  const isDigital = look === "arc" || look === "donut" || look === "horizontalBar" || look === "verticalBar";
+  const plain = useColor(isDigital ? barColorOf(settings, scale) : (settings["needleColor"] ?? settings["colorNeedle"]), single.value, single.key?.color ?? "#2196f3");
+  const color = (isDigital || look === "thermometer" ? rangeColor(settings["highlights"], single.value) : undefined) ?? plain;
+  const key = { units: text(settings["units"]) ?? single.key?.units, decimals: number(settings["decimals"]) ?? number(settings["valueDec"]) ?? single.key?.decimals };
+  const shown = single.point === undefined ? "–" : shownValue(single.point.value, key);
+  const face = { shown, value: single.value, settings, scale, color };
+  const title = text(settings["title"]) ?? (isDigital && settings["showUnitTitle"] !== false ? text(settings["unitTitle"]) : undefined) ?? single.label;
+  return (
+    <figure className={classes["gauge"]}>
+      <svg viewBox="0 0 100 100" role="img" aria-label={`${title}: ${shown}`} data-value={shown} data-drawing>
+        {look === "arc" && <Ring {...face} whole={false} />}
+        {look === "donut" && <Ring {...face} whole />}
+        {look === "needle" && <Needle {...face} />}
+        {look === "compass" && <Compass {...face} />}
+        {(look === "thermometer" || look === "verticalBar") && <Upright {...face} bulb={look === "thermometer"} />}
+        {look === "horizontalBar" && <Lying {...face} />}
+      </svg>
+      {settings["showTimestamp"] === true && single.point !== undefined && <figcaption>{datePattern(single.point.ts, text(settings["timestampFormat"]) ?? "yyyy-MM-dd HH:mm:ss")}</figcaption>}
+      {settings["showTitle"] !== false && <figcaption>{title}</figcaption>}
+    </figure>
+  );
+}

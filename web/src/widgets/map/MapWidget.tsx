@@ -1,0 +1,156 @@
+// A map: the globe or a picture, with markers, shapes and trips of entities.
+
+import { Button, Select } from "@mantine/core";
+import { lazy, Suspense, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
+import { latestOf } from "@/dashboard/source";
+import { plural, t } from "@/i18n";
+import { EmptyState, notify } from "@/ui/feedback";
+import { useImage } from "@/ui/images";
+import type { WidgetProps } from "../registry";
+import { useMapItems, isPlaced } from "./items";
+import { actionSource } from "./layer";
+import { MapView } from "./MapView";
+import { readMap, type MapModel } from "./model";
+import { mayEdit, savePlace, type EditState } from "./saving";
+import classes from "./map.module.css";
+
+const MapEdit = lazy(() => import("./MapEdit"));
+const MapGroups = lazy(() => import("./MapGroups"));
+const MapList = lazy(() => import("./MapList"));
+const MapTimeline = lazy(() => import("./MapTimeline"));
+
+/** How much of a map its list covers, pixels. */
+const LIST_WIDTH = 240;
+
+/** Loads the picture of an image map, and learns its shape. */
+function usePicture(model: MapModel, sources: WidgetProps["sources"]): { url: string; aspect: number } | "failed" | undefined {
+  const entity = sources[model.image.source]?.entities[0];
+  const stored = model.image.key === undefined || entity === undefined ? undefined : latestOf(entity, model.image.key)?.value;
+  const { url, failed } = useImage(model.kind === "image" ? (stored ?? model.image.url) : undefined);
+  const [loaded, setLoaded] = useState<{ url: string; aspect: number } | "failed">();
+  useEffect(() => {
+    if (url === undefined) {
+      return;
+    }
+    const image = new Image();
+    // A drawing may say nothing of its size.
+    image.onload = () => setLoaded({ url, aspect: image.naturalHeight > 0 ? image.naturalWidth / image.naturalHeight : 1.5 });
+    image.onerror = () => setLoaded("failed");
+    image.src = url;
+  }, [url]);
+  return failed ? "failed" : loaded;
+}
+
+export default function MapWidget({ widget, sources, act }: WidgetProps): ReactElement {
+  const model = useMemo(() => readMap(widget.fqn, widget.config), [widget]);
+  const host = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState<MapView>();
+  const [background, setBackground] = useState({ missing: false, approximated: false });
+  const [tile, setTile] = useState(0);
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const [listed, setListed] = useState(false);
+  const [editing, setEditing] = useState<EditState>();
+  const picture = usePicture(model, sources);
+  const items = useMapItems(model, sources, typeof picture === "object" ? picture.aspect : 1);
+  const groups = useMemo(() => [...new Set(model.layers.flatMap((layer) => layer.groups))], [model]);
+  const shown = useMemo(() => items.filter(({ layer }) => layer.groups.length === 0 || layer.groups.some((group) => !hidden.has(group))), [items, hidden]);
+  const newest = useRef({ act, editing });
+  newest.current = { act, editing };
+
+  useEffect(() => {
+    if (host.current === null) {
+      return undefined;
+    }
+    const made = new MapView(host.current, model, {
+      click: (item) => {
+        if (newest.current.editing !== undefined) {
+          setEditing({ doing: "select", item });
+        } else {
+          newest.current.act(actionSource(item.layer.id, "click"), item.entity);
+        }
+      },
+      tag: (item, name) => newest.current.act(actionSource(item.layer.id, "tag"), item.entity, name),
+      moved: (item, to) => void savePlace(item, { place: made.plane.toPlace(to) }).then(() => notify.ok(t("{name} was moved.", { name: item.entity.name })), notify.error),
+      background: setBackground,
+    });
+    setView(made);
+    return () => made.destroy();
+  }, [model]);
+  useEffect(() => {
+    const choice = model.tiles[tile] ?? model.tiles[0];
+    if (view !== undefined && choice !== undefined) {
+      view.showTiles(choice);
+    }
+  }, [view, model, tile]);
+  useEffect(() => {
+    if (view !== undefined && typeof picture === "object") {
+      view.showPicture(picture.url, picture.aspect);
+    }
+  }, [view, picture]);
+  useEffect(() => view?.setItems(shown, editing !== undefined), [view, shown, editing]);
+
+  const editable = mayEdit(model);
+  const placed = shown.filter(isPlaced).length;
+  const hasPicture = model.kind === "geo" || typeof picture === "object";
+  return (
+    <div className={classes["shell"]}>
+      <div className={classes["area"]}>
+        <div ref={host} className={classes["pane"]} role="application" aria-label={plural(placed, "{title}: map with {n} thing", "{title}: map with {n} things", { title: widget.title })} data-placed={placed} />
+        {!hasPicture && (picture === "failed" || (model.image.url === "" && model.image.key === undefined)) && (
+          <EmptyState>{picture === "failed" ? t("The picture of this map can't be loaded.") : t("This map has no picture yet.")}</EmptyState>
+        )}
+        <div className={classes["tools"]}>
+          {model.kind === "geo" && model.tiles.length > 1 && (
+            <Select
+              size="xs"
+              w={130}
+              aria-label={t("Background")}
+              allowDeselect={false}
+              data={model.tiles.map(({ label, layerType, provider }, n) => ({ value: String(n), label: label || layerType || provider }))}
+              value={String(tile)}
+              onChange={(value) => setTile(Number(value))}
+            />
+          )}
+          {groups.length > 0 && (
+            <Suspense>
+              <MapGroups groups={groups} hidden={hidden} onChange={setHidden} />
+            </Suspense>
+          )}
+          {model.buttons.map(({ label, source }) => (
+            <Button key={source} size="compact-sm" variant="default" onClick={() => act(source, undefined)}>
+              {label}
+            </Button>
+          ))}
+          <Button size="compact-sm" variant="default" onClick={() => view?.fitAll()}>
+            {t("Show all")}
+          </Button>
+          {editable && (
+            <Button size="compact-sm" variant={editing === undefined ? "default" : "filled"} aria-pressed={editing !== undefined} onClick={() => setEditing(editing === undefined ? { doing: "idle" } : undefined)}>
+              {t("Edit map")}
+            </Button>
+          )}
+          <Button size="compact-sm" variant={listed ? "filled" : "default"} aria-expanded={listed} onClick={() => setListed(!listed)}>
+            {t("List")}
+          </Button>
+        </div>
+        <Suspense>
+          {listed && <MapList items={shown} onChoose={(item) => view?.goTo(item, LIST_WIDTH)} onClose={() => setListed(false)} />}
+          {view !== undefined && editing !== undefined && <MapEdit view={view} model={model} items={items} state={editing} onState={setEditing} />}
+        </Suspense>
+        {background.missing && (
+          <div className={classes["note"]} role="status">
+            {t("The map's pictures can't be loaded. Places are right.")}
+          </div>
+        )}
+        {!background.missing && background.approximated && (
+          <div className={classes["note"]}>{t("The chosen map needs a program of its own. This is the nearest one without.")}</div>
+        )}
+      </div>
+      {view !== undefined && model.timeline !== undefined && (
+        <Suspense>
+          <MapTimeline timeline={model.timeline} items={shown} onMoment={view.trips.at} />
+        </Suspense>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,173 @@
+// The things on a map: an entity on a layer, with its place, colour and texts.
+
+import { useEffect, useMemo, useRef, useState } from "react";
+import type { DataKey, Json } from "@/dashboard/model";
+import { latestOf, type EntityValues, type SourceValues } from "@/dashboard/source";
+import { callInSandbox } from "@/sandbox/calls";
+import tinycolor from "@/sandbox/tinycolor.js?raw";
+import { plainImageUrl, storedImagePath } from "@/ui/images";
+import { rangeColor, safeColor } from "../color";
+import { fillMarkup, formatted } from "./formatted";
+import { isPlace, placeOf, readCircle, readLine, stepsOf, type Circle, type Nested, type Place, type Step } from "./geometry";
+import type { LayerColor, MapLayer, Written } from "./layer";
+import type { MapModel } from "./model";
+
+export interface MapItem {
+  id: string;
+  layer: MapLayer;
+  entity: EntityValues;
+  data: Json;
+  place: Place | undefined;
+  line: Nested[] | undefined;
+  circle: Circle | undefined;
+  steps: Step[];
+  /** Colour of the marker, or of the filling. */
+  color: string;
+  stroke: string;
+  /** Markup that is not clean yet. */
+  label: string | undefined;
+  image: string;
+  imageSize: number;
+}
+
+/** Whether an item has a place to be drawn at. */
+export function isPlaced(item: MapItem): boolean {
+  return item.place !== undefined || item.line !== undefined || item.circle !== undefined;
+}
+
+function colorFor(color: LayerColor, entity: EntityValues): string {
+  const value = color.rangeKey === undefined ? undefined : latestOf(entity, color.rangeKey)?.value;
+  return (value === undefined ? undefined : rangeColor(color.range, Number(value))) ?? color.color;
+}
+
+function mainColor(layer: MapLayer): LayerColor {
+  return layer.kind === "markers" || layer.kind === "trips" ? layer.marker.color : layer.shape.fill;
+}
+
+function strokeColor(layer: MapLayer): LayerColor {
+  return layer.kind === "trips" ? layer.trip.pathColor : layer.shape.stroke;
+}
+
+function shapeText(layer: MapLayer, entity: EntityValues): string | undefined {
+  const key: DataKey | undefined = layer.x[0];
+  return key === undefined ? undefined : latestOf(entity, key)?.value;
+}
+
+function makeItem(layer: MapLayer, entity: EntityValues, data: Json, kind: "geo" | "image"): MapItem {
+  const steps = layer.kind === "trips" ? stepsOf(layer, entity, kind) : [];
+  return {
+    id: `${layer.id}/${entity.id.id}`,
+    layer,
+    entity,
+    data,
+    place: layer.kind === "markers" ? placeOf(layer, entity, kind) : steps.at(-1)?.place,
+    line: layer.kind === "polygons" || layer.kind === "polylines" ? readLine(shapeText(layer, entity), layer.kind === "polygons") : undefined,
+    circle: layer.kind === "circles" ? readCircle(shapeText(layer, entity)) : undefined,
+    steps,
+    color: colorFor(mainColor(layer), entity),
+    stroke: colorFor(strokeColor(layer), entity),
+    label: layer.label.show ? fillMarkup(layer.label.pattern, data, layer.keys) : undefined,
+    image: layer.marker.type === "image" ? layer.marker.image : "",
+    imageSize: layer.marker.size,
+  };
+}
+
+/** Makes the items of a map; those whose entity hasn't changed stay the same objects. */
+export class ItemMaker {
+  private known = new Map<string, MapItem>();
+
+  constructor(private readonly model: MapModel) {}
+
+  make(sources: readonly SourceValues[]): MapItem[] {
+    const items = this.model.layers.flatMap((layer) => {
+      const { entities, source } = sources[layer.source] ?? { entities: [], source: undefined };
+      return entities.map((entity, n): MapItem => {
+        const before = this.known.get(`${layer.id}/${entity.id.id}`);
+        return before?.entity === entity ? before : makeItem(layer, entity, formatted(entity, layer.keys, source, n), this.model.kind);
+      });
+    });
+    this.known = new Map(items.map((item) => [item.id, item]));
+    return items;
+  }
+}
+
+const NAMES = ["data", "dsData", "dsIndex", "ctx"];
+
+/** Runs one function for many items in one call. */
+async function results(body: string | undefined, items: readonly MapItem[], all: Json[], names = NAMES, args = (item: MapItem): unknown[] => [item.data, all, item.data["dsIndex"], {}]): Promise<unknown[]> {
+  if (body === undefined || items.length === 0) {
+    return [];
+  }
+  const done = await callInSandbox({ body: body.includes("tinycolor") ? `${tinycolor}\n${body}` : body, names, calls: items.map(args) });
+  return done.map(({ value, error }) => (error === undefined ? value : undefined));
+}
+
+function hasFunctions({ label, marker, shape, trip, positionBody, kind }: MapLayer): boolean {
+  const colors = kind === "markers" ? [marker.color] : kind === "trips" ? [marker.color, trip.pathColor] : [shape.fill, shape.stroke];
+  return [label.show ? label.body : undefined, marker.imageBody, positionBody, ...colors.map(({ body }) => body)].some((body) => body !== undefined);
+}
+
+/** Whether a function may choose a picture: an address of elsewhere that it made could tell values to another server. */
+export function isOwnImage(link: string, { image, images }: Pick<MapLayer["marker"], "image" | "images">): boolean {
+  return link === image || images.includes(link) || storedImagePath(link) !== undefined || !/^https?:/i.test(plainImageUrl(link) ?? "https:");
+}
+
+/** Returns items of one layer with what its functions say. */
+async function worked(layer: MapLayer, items: MapItem[], all: Json[], aspect: number): Promise<MapItem[]> {
+  const position = ["origXPos", "origYPos", "data", "dsData", "aspect", "dsIndex"];
+  const [labels, colors, strokes, images, places] = await Promise.all([
+    results(layer.label.show ? layer.label.body : undefined, items, all),
+    results(mainColor(layer).body, items, all),
+    results(strokeColor(layer).body, items, all),
+    results(layer.marker.imageBody, items, all, ["data", "images", "dsData", "dsIndex"], (item) => [item.data, layer.marker.images, all, item.data["dsIndex"]]),
+    results(layer.positionBody, items, all, position, (item) => [item.place?.[0], item.place?.[1], item.data, all, aspect, item.data["dsIndex"]]),
+  ]);
+  return items.map((item, n) => {
+    const image = images[n] as { url?: unknown; size?: unknown } | undefined;
+    const moved = places[n] as { x?: unknown; y?: unknown } | undefined;
+    const place: Place | undefined = typeof moved?.x === "number" && typeof moved.y === "number" ? [moved.x, moved.y] : item.place;
+    return {
+      ...item,
+      label: typeof labels[n] === "string" ? labels[n] : item.label,
+      color: safeColor(colors[n]) ?? item.color,
+      stroke: safeColor(strokes[n]) ?? item.stroke,
+      image: typeof image?.url === "string" && isOwnImage(image.url, layer.marker) ? image.url : item.image,
+      imageSize: typeof image?.size === "number" ? Math.min(300, Math.max(8, image.size)) : item.imageSize,
+      place: item.place === undefined || place === undefined || !isPlace(place, "image") ? item.place : place,
+    };
+  });
+}
+
+/** Follows the items of a map. With functions they come when those are done; until then what was before stays. */
+export function useMapItems(model: MapModel, sources: readonly SourceValues[], aspect: number): readonly MapItem[] {
+  const maker = useMemo(() => new ItemMaker(model), [model]);
+  const plain = useMemo(() => maker.make(sources), [maker, sources]);
+  const needed = useMemo(() => model.layers.some(hasFunctions), [model]);
+  const [made, setMade] = useState<readonly MapItem[]>([]);
+  const turn = useRef({ begun: 0, shown: 0 });
+  useEffect(() => {
+    if (needed) {
+      const mine = ++turn.current.begun;
+      const all = plain.map(({ data }) => data);
+      const layers = model.layers.map((layer) => {
+        const items = plain.filter((item) => item.layer === layer);
+        return hasFunctions(layer) ? worked(layer, items, all, aspect) : Promise.resolve(items);
+      });
+      // A slow answer is shown unless a later one was first: values that change all the time would else never show.
+      void Promise.all(layers).then((done) => {
+        if (mine > turn.current.shown) {
+          turn.current.shown = mine;
+          setMade(done.flat());
+        }
+      });
+    }
+  }, [plain, needed, model, aspect]);
+  return needed ? made : plain;
+}
+
+/** Returns the markup of an item's tooltip, which is not clean yet. */
+export async function tooltipMarkup(tooltip: Written, item: MapItem, all: readonly MapItem[], more: Json = {}): Promise<string> {
+  const data = { ...item.data, ...more };
+  const [made] = await results(tooltip.body, [item], all.map((one) => one.data), NAMES, (one) => [data, all.map((other) => other.data), one.data["dsIndex"], {}]);
+  return typeof made === "string" ? made : fillMarkup(tooltip.pattern, data, item.layer.keys);
+}
