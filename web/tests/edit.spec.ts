@@ -50,6 +50,10 @@ test("a dashboard with a chart and alarms is built from nothing, and lives", asy
   await panel.getByLabel("Title", { exact: true }).fill("Course");
   await panel.getByRole("combobox", { name: "Drawn as" }).click();
   await page.getByRole("option", { name: "Chart over time" }).click();
+  const course = page.getByRole("region", { name: "Course" });
+  await expect(course.locator("button[aria-pressed]", { hasText: "temperature" })).toBeVisible();
+  await panel.getByRole("checkbox", { name: "Show the legend" }).uncheck();
+  await expect(course.locator("button[aria-pressed]", { hasText: "temperature" }), "a setting changes the chart at once").toHaveCount(0);
   await page.getByRole("button", { name: "Add a widget" }).click();
   await page.getByRole("menuitem", { name: "Alarms", exact: true }).click();
   await page.evaluate(AXE);

@@ -90,17 +90,38 @@ export class Program {
   }
 }
 
+/** The program of the file whose tests run: what one file sets would be found by the next. */
+class FileProgram {
+  private file = "";
+  private program: Program | undefined;
+
+  async of(file: string): Promise<Program> {
+    if (this.program === undefined || this.file !== file) {
+      await this.remove();
+      this.file = file;
+      this.program = new Program();
+      await this.program.start();
+    }
+    return this.program;
+  }
+
+  async remove(): Promise<void> {
+    await this.program?.remove();
+    this.program = undefined;
+  }
+}
+
 /** Tests with one program for each file, whose page fails the test when a script of it fails. */
-export const test = base.extend<{ page: Page }, { program: Program }>({
-  program: [
+export const test = base.extend<{ page: Page; program: Program }, { files: FileProgram }>({
+  files: [
     async ({}, use) => {
-      const program = new Program();
-      await program.start();
-      await use(program);
-      await program.remove();
+      const files = new FileProgram();
+      await use(files);
+      await files.remove();
     },
     { scope: "worker" },
   ],
+  program: async ({ files }, use, { file }) => use(await files.of(file)),
   page: async ({ page }, use) => {
     const failures: string[] = [];
     page.on("pageerror", (error) => failures.push(error.message));

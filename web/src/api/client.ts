@@ -10,20 +10,26 @@ export class ApiError extends Error {
     readonly status: number,
     message: string,
     readonly errorCode?: number,
+    /** The whole answer, where it is JSON. */
+    readonly details?: unknown,
   ) {
     super(message);
   }
 }
 
-/** Makes an error of an answer that is not a success. */
-export async function errorOf(answer: Response): Promise<ApiError> {
-  const text = await answer.text();
+/** Makes an error of the text of a refusal. */
+export function errorFrom(status: number, text: string): ApiError {
   try {
     const body = JSON.parse(text) as { message?: string; errorCode?: number };
-    return new ApiError(answer.status, body.message ?? text, body.errorCode);
+    return new ApiError(status, body.message ?? text, body.errorCode, body);
   } catch {
-    return new ApiError(answer.status, text.slice(0, 300) || `HTTP ${answer.status}`);
+    return new ApiError(status, text.slice(0, 300) || `HTTP ${status}`);
   }
+}
+
+/** Makes an error of an answer that is not a success. */
+export async function errorOf(answer: Response): Promise<ApiError> {
+  return errorFrom(answer.status, await answer.text());
 }
 
 export function withQuery(path: string, query?: Query): string {
@@ -76,7 +82,20 @@ async function call<T>(method: string, path: string, query?: Query, body?: unkno
   return (content === "" ? undefined : isJson ? JSON.parse(content) : content) as T;
 }
 
+/** Gets a file, which no other tab of the browser could: it needs the token. */
+async function blob(path: string): Promise<Blob> {
+  const answer = await send("GET", path, undefined);
+  if (answer.status === 401) {
+    leave();
+  }
+  if (!answer.ok) {
+    throw await errorOf(answer);
+  }
+  return answer.blob();
+}
+
 export const api = {
+  blob,
   get: <T>(path: string, query?: Query): Promise<T> => call<T>("GET", path, query),
   post: <T>(path: string, body?: unknown, query?: Query): Promise<T> => call<T>("POST", path, query, body),
   put: <T>(path: string, body?: unknown): Promise<T> => call<T>("PUT", path, undefined, body),

@@ -106,5 +106,5 @@ export function loginPath(next: string): string {
 
 /** Accepts a path to return to only if it stays on this site. */
 export function safeNext(next: string | null): string {
-  return next !== null && /^\/(?![/\\])/.test(next) ? next : "/home";
+  return next !== null && /^\/(?![/\\])/.test(next) ? next : "/";
 }

@@ -20,6 +20,21 @@ export interface User {
   email: string;
   firstName?: string | null;
   lastName?: string | null;
+  phone?: string | null;
+  tenantId?: EntityId;
+  customerId?: EntityId;
+  additionalInfo?: UserInfo | null;
+}
+
+/** What is known of a user besides the fields of every user, under ThingsBoard's names. */
+export interface UserInfo {
+  defaultDashboardId?: string | null;
+  defaultDashboardFullscreen?: boolean | null;
+  homeDashboardId?: string | null;
+  homeDashboardHideToolbar?: boolean | null;
+  lang?: string | null;
+  unitSystem?: string | null;
+  [field: string]: unknown;
 }
 
 /** What all entities of lists have; columns read the rest by name. */

@@ -1,30 +1,20 @@
 // Who is logged in, and the screen of the present path within the shell.
 
-import { Button, Stack, Text, Title } from "@mantine/core";
+import { Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Component, lazy, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
+import { Component, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { api, goToLogin } from "@/api/client";
 import { currentClaims, enterAsVisitor, SessionEnded, type TokenClaims } from "@/api/session";
-import type { EntityId, User } from "@/api/types";
-import { KINDS } from "@/entities/kinds";
-import { t, useLanguage } from "@/i18n";
-import { SETTINGS_PAGES } from "@/screens/settings/pages";
-import { messageOf, Problem, Waiting } from "@/ui/feedback";
-import { SessionContext } from "./session";
+import type { User } from "@/api/types";
+import { t, takeLanguage, useLanguage } from "@/i18n";
+import { messageOf, Problem, TextLink, Waiting } from "@/ui/feedback";
+import { BARE, beginOf, detourOf, onlyOf } from "./begin";
+import { ROUTES } from "./routes";
+import { SCREENS } from "./screens";
+import { SessionContext, useSession } from "./session";
 import { Shell } from "./Shell";
-
-const Home = lazy(() => import("@/screens/home/Home"));
-const Alarms = lazy(() => import("@/screens/alarms/Alarms"));
-const AuditLog = lazy(() => import("@/screens/auditLog/AuditLog"));
-const Account = lazy(() => import("@/screens/account/Account"));
-const Dashboard = lazy(() => import("@/screens/dashboard/Dashboard"));
-const RuleChain = lazy(() => import("@/screens/ruleChain/RuleChain"));
-const RuleChains = lazy(() => import("@/screens/ruleChain/RuleChains"));
-const Usage = lazy(() => import("@/screens/usage/Usage"));
-const Settings = lazy(() => import("@/screens/settings/Settings"));
-const EntityList = lazy(() => import("@/entities/EntityList"));
-const EntityPage = lazy(() => import("@/entities/EntityPage"));
+import { UserMenu } from "./UserMenu";
 
 /** Shows what failed instead of a white page, and leaves the menu usable. */
 class ScreenBoundary extends Component<{ children: ReactNode }, { error?: unknown }> {
@@ -47,42 +37,30 @@ class ScreenBoundary extends Component<{ children: ReactNode }, { error?: unknow
   }
 }
 
+/** Says so where a screen is not for the role; the server would refuse it as well. */
+function NoAccess(): ReactElement {
+  return (
+    <Stack align="start">
+      <Title order={1}>{t("This is not for your role")}</Title>
+      <Text>{t("Your role has no access to this.")}</Text>
+      <TextLink to="/home">{t("Home")}</TextLink>
+    </Stack>
+  );
+}
+
 function Screens(): ReactElement {
   const [path] = useLocation();
+  const { user, authority } = useSession();
   return (
     <ScreenBoundary key={path}>
       <Suspense fallback={<Waiting />}>
         <Switch>
           <Route path="/">
-            <Redirect to="/home" replace />
+            <Redirect to={beginOf(user)} replace />
           </Route>
-          <Route path="/home" component={Home} />
-          <Route path="/alarms/alarms" component={Alarms} />
-          <Route path="/security-settings/auditLogs" component={AuditLog} />
-          <Route path="/account/security" component={Account} />
-          <Route path="/usage" component={Usage} />
-          {SETTINGS_PAGES.map((page) => (
-            <Route key={page.path} path={page.path}>
-              <Settings key={page.path} page={page} />
-            </Route>
-          ))}
-          <Route path="/dashboards/:id">{({ id }) => <Dashboard id={id} />}</Route>
-          <Route path="/dashboard/:id">{({ id }) => <Dashboard id={id} />}</Route>
-          <Route path="/ruleChains" component={RuleChains} />
-          <Route path="/ruleChains/:id">{({ id }) => <RuleChain key={id} id={id} />}</Route>
-          {KINDS.map((kind) => (
-            <Route key={kind.path} path={kind.path}>
-              <EntityList kind={kind} />
-            </Route>
-          ))}
-          {KINDS.map((kind) => (
-            <Route key={`${kind.path}/:id`} path={`${kind.path}/:id`}>
-              {({ id }) => <EntityPage key={id} kind={kind} id={id} />}
-            </Route>
-          ))}
-          {KINDS.map((kind) => (
-            <Route key={`${kind.path}/:id/details`} path={`${kind.path}/:id/details`}>
-              {({ id }) => <EntityPage key={id} kind={kind} id={id} />}
+          {SCREENS.map(({ path: pattern, roles }) => (
+            <Route key={pattern} path={pattern}>
+              {(params) => (roles.includes(authority) ? ROUTES[pattern]?.((params as { id?: string }).id ?? "") : <NoAccess />)}
             </Route>
           ))}
           <Route>
@@ -94,15 +72,13 @@ function Screens(): ReactElement {
   );
 }
 
-type OwnUser = User & { customerId?: EntityId };
-
 /** Who came by a public link has no account, so what there is to know is in the token. */
-function visitorOf(claims: TokenClaims): OwnUser {
+function visitorOf(claims: TokenClaims): User {
   return { id: { entityType: "USER", id: claims.userId }, authority: "CUSTOMER_USER", email: t("Visitor") };
 }
 
 /** Returns whoever uses this page; nobody leads to the log-in page. */
-async function loadUser(): Promise<OwnUser> {
+async function loadUser(): Promise<User> {
   const publicId = new URLSearchParams(location.search).get("publicId");
   if (publicId !== null && BARE.test(location.pathname)) {
     await enterAsVisitor(publicId).catch((error: unknown) => {
@@ -110,11 +86,8 @@ async function loadUser(): Promise<OwnUser> {
     });
   }
   const claims = currentClaims();
-  return claims?.isPublic === true ? visitorOf(claims) : api.get<OwnUser>("/api/auth/user");
+  return claims?.isPublic === true ? visitorOf(claims) : api.get<User>("/api/auth/user");
 }
-
-/** Paths of a dashboard alone, without menu. */
-const BARE = /^\/dashboard\//;
 
 export function App(): ReactElement {
   useLanguage();
@@ -127,17 +100,32 @@ export function App(): ReactElement {
       goToLogin();
     }
   }, [isKnown]);
+  const wanted = user.data?.additionalInfo?.lang;
+  useEffect(() => {
+    void takeLanguage(wanted);
+  }, [wanted]);
   if (user.isPending) {
     return <Waiting />;
   }
   if (user.isError) {
     return <Problem error={user.error} />;
   }
+  const detour = detourOf(user.data, path);
+  if (detour !== undefined) {
+    return <Redirect to={detour} replace />;
+  }
+  const isOnly = onlyOf(user.data) !== undefined;
   const session = { user: user.data, authority: user.data.authority, customerId: user.data.customerId?.id ?? "" };
   return (
     <SessionContext value={session}>
-      {BARE.test(path) ? (
+      {BARE.test(path) || isOnly ? (
         <main>
+          {isOnly && (
+            <Group justify="flex-end" px="md" pt="xs">
+              {!BARE.test(path) && <TextLink to="/">{t("Dashboard")}</TextLink>}
+              <UserMenu />
+            </Group>
+          )}
           <Screens />
         </main>
       ) : (

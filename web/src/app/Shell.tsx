@@ -1,22 +1,17 @@
-// The frame of all screens: menu, connection, theme, language, the user.
+// The frame of all screens: menu, connection, search, the user.
 
-import { Anchor, AppShell, Box, Burger, Button, Group, Menu, NavLink, ScrollArea, Text, useMantineColorScheme } from "@mantine/core";
-import { useDisclosure, useLocalStorage } from "@mantine/hooks";
-import { useEffect, type ReactElement, type ReactNode } from "react";
+import { Anchor, AppShell, Box, Burger, Button, Group, NavLink, ScrollArea, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { lazy, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
-import { api } from "@/api/client";
-import { clearTokens } from "@/api/session";
-import { setLanguage, t } from "@/i18n";
+import { useNoticeSettings } from "@/alarms/noticeSettings";
+import { t } from "@/i18n";
 import { useConnection } from "@/live/socket";
 import { menuFor } from "./menu";
+import { OverloadHint } from "./OverloadHint";
 import { Palette } from "./Palette";
 import { useSession } from "./session";
-
-async function logOut(): Promise<void> {
-  await api.post("/api/auth/logout").catch(() => undefined);
-  clearTokens();
-  location.assign("/login");
-}
+import { UserMenu } from "./UserMenu";
 
 function ConnectionBanner(): ReactElement | null {
   return useConnection() === "reconnecting" ? (
@@ -26,43 +21,14 @@ function ConnectionBanner(): ReactElement | null {
   ) : null;
 }
 
-function UserMenu(): ReactElement {
-  const { user } = useSession();
-  const { setColorScheme } = useMantineColorScheme();
-  const [contrast, setContrast] = useLocalStorage({ key: "fieldline_contrast", defaultValue: "normal" });
-  useEffect(() => {
-    document.documentElement.dataset["contrast"] = contrast;
-  }, [contrast]);
-  return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <Button variant="subtle">{user.email}</Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>{t("Appearance")}</Menu.Label>
-        {(["light", "dark", "auto"] as const).map((scheme) => (
-          <Menu.Item key={scheme} onClick={() => setColorScheme(scheme)}>
-            {t({ light: "Light", dark: "Dark", auto: "As the system" }[scheme])}
-          </Menu.Item>
-        ))}
-        <Menu.Item onClick={() => setContrast(contrast === "high" ? "normal" : "high")}>
-          {t(contrast === "high" ? "Normal contrast" : "High contrast")}
-        </Menu.Item>
-        <Menu.Label>{t("Language")}</Menu.Label>
-        <Menu.Item onClick={() => void setLanguage("en")}>English</Menu.Item>
-        <Menu.Item onClick={() => void setLanguage("de")}>Deutsch</Menu.Item>
-        <Menu.Divider />
-        <Menu.Item onClick={() => void logOut()}>{t("Log out")}</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
+const AlarmNotices = lazy(() => import("@/alarms/AlarmNotices"));
 
 export function Shell({ children }: { children: ReactNode }): ReactElement {
   const { authority } = useSession();
   const [path] = useLocation();
   const [opened, { toggle, close }] = useDisclosure(false);
   const [searching, palette] = useDisclosure(false);
+  const notices = useNoticeSettings();
   useEffect(close, [path, close]);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 240, breakpoint: "sm", collapsed: { mobile: !opened } }} padding="md">
@@ -72,7 +38,10 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
           <Anchor component={Link} href="/home" underline="never" fw={700} c="inherit">
             Fieldline
           </Anchor>
-          <Button variant="default" ml="auto" onClick={palette.open}>
+          <Group ml="auto" gap="sm" wrap="nowrap">
+            <OverloadHint />
+          </Group>
+          <Button variant="default" onClick={palette.open}>
             {t("Search")} <Box visibleFrom="sm" component="kbd" ml="xs">Ctrl K</Box>
           </Button>
           <UserMenu />
@@ -103,6 +72,11 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
         <ConnectionBanner />
         {children}
       </AppShell.Main>
+      {authority !== "SYS_ADMIN" && (notices.sound || notices.browser) && (
+        <Suspense>
+          <AlarmNotices />
+        </Suspense>
+      )}
       <Palette opened={searching} onOpen={palette.open} onClose={palette.close} />
     </AppShell>
   );

@@ -7,7 +7,9 @@ import { createRoot } from "react-dom/client";
 import { ApiError } from "@/api/client";
 import { startLanguage } from "@/i18n";
 import { watchNetwork } from "@/live/socket";
+import { startAppearance } from "@/ui/appearance";
 import { Notices } from "@/ui/feedback";
+import { loadAhead } from "./ahead";
 import { App } from "./App";
 import { contrast, theme } from "./theme";
 
@@ -17,7 +19,9 @@ const retry = (failures: number, error: unknown): boolean =>
 
 const queries = new QueryClient({ defaultOptions: { queries: { retry, staleTime: 5_000 } } });
 
+startAppearance();
 watchNetwork();
+loadAhead(queries, location.pathname, location.search);
 void startLanguage().then(() => {
   const root = document.getElementById("root");
   if (root !== null) {

@@ -5,7 +5,8 @@ import { useEffect, useState, type ReactElement } from "react";
 import { useLocation } from "wouter";
 import { t } from "@/i18n";
 
-export function Leaving({ dirty }: { dirty: boolean }): ReactElement {
+/** `kept` says whether the changes stay in this browser. */
+export function Leaving({ dirty, kept = true }: { dirty: boolean; kept?: boolean }): ReactElement {
   const [target, setTarget] = useState<string>();
   const [, go] = useLocation();
   useEffect(() => {
@@ -30,7 +31,7 @@ export function Leaving({ dirty }: { dirty: boolean }): ReactElement {
   }, [dirty]);
   return (
     <Modal opened={target !== undefined} onClose={() => setTarget(undefined)} title={t("Leave without saving?")} closeButtonProps={{ "aria-label": t("Close") }}>
-      <Text mb="md">{t("Your changes stay in this browser, and are back when you open this again.")}</Text>
+      <Text mb="md">{kept ? t("Your changes stay in this browser, and are back when you open this again.") : t("Your changes will be lost.")}</Text>
       <Group>
         <Button onClick={() => target !== undefined && go(target)}>{t("Leave")}</Button>
         <Button variant="default" onClick={() => setTarget(undefined)}>

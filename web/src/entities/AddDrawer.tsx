@@ -10,6 +10,7 @@ import { t } from "@/i18n";
 import { FieldsForm } from "@/ui/FieldsForm";
 import type { FormValues } from "@/ui/form/values";
 import { DeviceWizard } from "./DeviceWizard";
+import { TestButtons } from "./fields/TestButtons";
 import { formOf } from "./forms";
 import type { EntityKind } from "./kinds";
 import { saveEntity } from "./saving";
@@ -41,7 +42,14 @@ export function AddDrawer({ kind, preset = NO_PRESET }: { kind: EntityKind; pres
         {kind.type === "DEVICE" ? (
           <DeviceWizard preset={preset} onCancel={close} onDone={(device) => show(device)} />
         ) : (
-          <FieldsForm fields={fields} values={values} action="Add" onCancel={close} onSave={async (values) => show(await saveEntity(kind, values))} />
+          <FieldsForm
+            fields={fields}
+            values={values}
+            action="Add"
+            onCancel={close}
+            onSave={async (filled) => show(await saveEntity(kind, filled))}
+            more={(filled, change) => <TestButtons kind={kind} values={filled} change={change} />}
+          />
         )}
       </Drawer>
     </>

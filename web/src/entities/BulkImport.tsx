@@ -5,7 +5,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
-import { t } from "@/i18n";
+import { plural, t } from "@/i18n";
 import { wordsOf } from "@/ui/form/values";
 import { messageOf, notify } from "@/ui/feedback";
 import { csvRecords, guessColumn, KEYED, type ImportColumn } from "./importing";
@@ -114,7 +114,7 @@ export default function BulkImport({ kind }: { kind: EntityKind }): ReactElement
               </Table>
               <Group>
                 <Button disabled={!ready} loading={done !== undefined} onClick={() => void run()}>
-                  {t("Import {n} lines", { n: lines.length })}
+                  {plural(lines.length, "Import {n} line", "Import {n} lines")}
                 </Button>
                 {!ready && <Text size="sm">{t("One column has to be the name, and attributes and series need a key.")}</Text>}
               </Group>

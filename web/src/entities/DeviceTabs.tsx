@@ -4,10 +4,11 @@ import { Button, Code, CopyButton, Group, Stack, Switch, Text, TextInput, Textar
 import { useQuery } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactElement } from "react";
 import { api } from "@/api/client";
-import type { EntityId } from "@/api/types";
+import type { Entity, EntityId } from "@/api/types";
 import { t } from "@/i18n";
 import { messageOf, Problem, Waiting } from "@/ui/feedback";
-import { TelemetryTab, typedValue } from "./ValueTabs";
+import { typedValue } from "./ValueTable";
+import { TelemetryTab } from "./ValueTabs";
 
 interface Credentials {
   credentialsType: string;
@@ -23,10 +24,10 @@ export function sendCommands(token: string, site: { origin: string; hostname: st
   ];
 }
 
-export function ConnectTab({ id }: { id: EntityId }): ReactElement {
+export function ConnectTab({ entity }: { entity: Entity }): ReactElement {
   const credentials = useQuery({
-    queryKey: ["credentials", id.id],
-    queryFn: () => api.get<Credentials>(`/api/device/${id.id}/credentials`),
+    queryKey: ["credentials", entity.id.id],
+    queryFn: () => api.get<Credentials>(`/api/device/${entity.id.id}/credentials`),
   });
   if (credentials.isPending) {
     return <Waiting />;
@@ -59,7 +60,7 @@ export function ConnectTab({ id }: { id: EntityId }): ReactElement {
       <Title order={2} size="h4">
         {t("What arrives")}
       </Title>
-      <TelemetryTab id={id} />
+      <TelemetryTab entity={entity} />
     </Stack>
   );
 }

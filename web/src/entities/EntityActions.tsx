@@ -1,21 +1,22 @@
 // What can be done with one entity besides changing its details.
 
-import { Button, Code, CopyButton, FileButton, Group, Modal, Progress, Text } from "@mantine/core";
+import { Button, Code, CopyButton, Group, Modal, Text } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
-import { getToken, saveTokens, type TokenPair } from "@/api/session";
+import { saveTokens, type TokenPair } from "@/api/session";
 import type { Entity } from "@/api/types";
 import { t } from "@/i18n";
 import { download } from "@/ui/csv";
 import { notify } from "@/ui/feedback";
+import { UploadButton } from "@/ui/UploadButton";
 import { AssignDialog } from "./AssignDialog";
 import { CredentialsDialog } from "./Credentials";
 import { nameOf, type EntityKind } from "./kinds";
 
 /** Saves an entity as a file that can be brought in elsewhere: without what names it here. */
 async function exportEntity(kind: EntityKind, entity: Entity): Promise<void> {
-  const stored = await api.get<Entity>(`${kind.one}/${entity.id.id}`);
+  const stored = await api.get<Entity>(`${kind.one}/${entity.id.id}`, kind.type === "DASHBOARD" ? { includeResources: true } : {});
   const { id: _id, tenantId: _tenant, createdTime: _created, version: _version, externalId: _external, ...content } = stored;
   download(`${nameOf(entity)}.json`, JSON.stringify({ ...content, ...(kind.hasDefault === true ? { default: false } : {}) }, null, 2));
 }
@@ -32,7 +33,7 @@ function UserActions({ entity }: { entity: Entity }): ReactElement {
   };
   const enter = async (): Promise<void> => {
     saveTokens(await api.get<TokenPair>(`/api/user/${entity.id.id}/token`));
-    location.assign("/home");
+    location.assign("/");
   };
   return (
     <>
@@ -69,60 +70,18 @@ function UserActions({ entity }: { entity: Entity }): ReactElement {
   );
 }
 
-/** Sends a file and tells how much of it has gone, which `fetch` can't. */
-function upload(path: string, token: string, file: File, told: (percent: number) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const form = new FormData();
-    form.append("file", file);
-    const request = new XMLHttpRequest();
-    request.open("POST", path);
-    request.setRequestHeader("X-Authorization", `Bearer ${token}`);
-    request.upload.onprogress = ({ loaded, total }) => told((100 * loaded) / total);
-    request.onload = () => {
-      if (request.status < 300) {
-        resolve();
-        return;
-      }
-      const message = /"message":"([^"]*)"/.exec(request.responseText)?.[1];
-      reject(new Error(message ?? `HTTP ${request.status}`));
-    };
-    request.onerror = () => reject(new Error("The server can't be reached. What you see may be old."));
-    request.send(form);
-  });
-}
-
 function PackageActions({ entity }: { entity: Entity }): ReactElement | null {
-  const [percent, setPercent] = useState<number>();
   const cache = useQueryClient();
-  const send = async (file: File | null): Promise<void> => {
-    if (file === null) {
-      return;
-    }
-    setPercent(0);
-    try {
-      await upload(`/api/otaPackage/${entity.id.id}?checksumAlgorithm=SHA256`, await getToken(), file, setPercent);
-      notify.ok(t("The file is stored"));
-      await Promise.all([cache.invalidateQueries({ queryKey: ["entity", entity.id.id] }), cache.invalidateQueries({ queryKey: ["list"] })]);
-    } catch (error) {
-      notify.error(error);
-    } finally {
-      setPercent(undefined);
-    }
-  };
-  if (entity["hasData"] === true) {
-    return null;
-  }
-  return (
-    <>
-      <FileButton onChange={(file) => void send(file)}>
-        {(props) => (
-          <Button size="xs" loading={percent !== undefined} {...props}>
-            {t("Upload the file")}
-          </Button>
-        )}
-      </FileButton>
-      {percent !== undefined && <Progress w={160} aria-label={t("Progress")} value={percent} />}
-    </>
+  return entity["hasData"] === true ? null : (
+    <UploadButton<Entity>
+      size="xs"
+      label={t("Upload the file")}
+      to={() => ({ path: `/api/otaPackage/${entity.id.id}?checksumAlgorithm=SHA256` })}
+      onDone={async () => {
+        notify.ok(t("The file is stored"));
+        await Promise.all([cache.invalidateQueries({ queryKey: ["entity", entity.id.id] }), cache.invalidateQueries({ queryKey: ["list"] })]);
+      }}
+    />
   );
 }
 

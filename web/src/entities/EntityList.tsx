@@ -27,7 +27,7 @@ export default function EntityList({ kind }: { kind: EntityKind }): ReactElement
       if (file !== null) {
         const { id: _id, version: _version, tenantId: _tenant, createdTime: _created, ...content } = JSON.parse(await file.text()) as Record<string, unknown>;
         const saved = await api.post<Entity>(kind.one, content);
-        go(`${kind.path}/${saved.id.id}`);
+        go(`${kind.path}/${saved.id.id}${kind.type === "DASHBOARD" ? "?imported=true" : ""}`);
       }
     } catch (error) {
       notify.error(error instanceof SyntaxError ? new Error("This file is no JSON.") : error);

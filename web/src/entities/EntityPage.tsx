@@ -16,14 +16,19 @@ import { AddDrawer } from "./AddDrawer";
 import { EntityActions } from "./EntityActions";
 import { EntityTable } from "./EntityTable";
 import { EventsTab } from "./EventsTab";
+import { TestButtons } from "./fields/TestButtons";
 import { formOf } from "./forms";
-import { KINDS, nameOf, type EntityKind, type EntityTab, type RelatedList } from "./kinds";
+import { KINDS, mayChange, nameOf, type EntityKind, type EntityTab, type RelatedList } from "./kinds";
 import { formValues, saveEntity } from "./saving";
-import { AlarmsTab, AuditTab, RelationsTab } from "./RecordTabs";
+import { AuditTab } from "./RecordTabs";
+import { RelationsTab } from "./RelationsTab";
 import { CommandsTab, ConnectTab } from "./DeviceTabs";
 import { AttributesTab, TelemetryTab } from "./ValueTabs";
 
+const BundleTab = lazy(() => import("@/screens/widgets/BundleTab"));
+const ReprocessTab = lazy(() => import("./fields/ReprocessTab"));
 const AutomaticTab = lazy(() => import("@/screens/dashboard/AutomaticTab"));
+const AlarmCentre = lazy(() => import("@/alarms/AlarmCentre").then(({ AlarmCentre: Centre }) => ({ default: Centre })));
 
 const LABELS: Record<EntityTab, string> = {
   details: "Details",
@@ -38,6 +43,8 @@ const LABELS: Record<EntityTab, string> = {
   events: "Events",
   calculatedFields: "Calculated fields",
   alarmRules: "Alarm rules",
+  reprocess: "Reprocess",
+  widgets: "Widgets",
 };
 
 /** Details can be changed in place. Somebody else's change in between is shown, and decided on, before one is lost. */
@@ -45,7 +52,7 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
   const { authority } = useSession();
   const cache = useQueryClient();
   const [conflict, setConflict] = useState<FormValues>();
-  const mayWrite = kind.writers.includes(authority);
+  const mayWrite = mayChange(kind, entity, authority);
   const refresh = async (): Promise<void> => {
     await cache.invalidateQueries({ queryKey: ["entity", entity.id.id] });
   };
@@ -86,7 +93,14 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
   }
   return (
     <>
-      <FieldsForm key={String(entity["version"])} fields={fields} values={initial} action="Save" onSave={(values) => save(values, entity["version"])} />
+      <FieldsForm
+        key={String(entity["version"])}
+        fields={fields}
+        values={initial}
+        action="Save"
+        onSave={(values) => save(values, entity["version"])}
+        more={(values, change) => <TestButtons kind={kind} values={values} change={change} />}
+      />
       <Modal opened={conflict !== undefined} onClose={() => setConflict(undefined)} title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
         <Text mb="md">{t("Keep your values, or take those of the other?")}</Text>
         <Group>
@@ -139,27 +153,32 @@ function DeleteButton({ kind, entity }: { kind: EntityKind; entity: Entity }): R
 }
 
 function TabBody({ tab, kind, entity }: { tab: EntityTab; kind: EntityKind; entity: Entity }): ReactElement {
+  const { authority } = useSession();
   switch (tab) {
     case "details":
       return <DetailsTab kind={kind} entity={entity} />;
     case "telemetry":
-      return <TelemetryTab id={entity.id} />;
+      return <TelemetryTab entity={entity} />;
     case "dashboard":
       return <AutomaticTab entity={entity} />;
     case "attributes":
-      return <AttributesTab id={entity.id} />;
+      return <AttributesTab entity={entity} />;
     case "alarms":
-      return <AlarmsTab id={entity.id} />;
+      return <AlarmCentre id={entity.id} />;
     case "relations":
       return <RelationsTab id={entity.id} />;
     case "commands":
       return <CommandsTab id={entity.id} />;
     case "connect":
-      return <ConnectTab id={entity.id} />;
+      return <ConnectTab entity={entity} />;
     case "audit":
       return <AuditTab id={entity.id} />;
     case "events":
       return <EventsTab entity={kind.type === "ALARM_RULE" ? { ...entity, id: { ...entity.id, entityType: "CALCULATED_FIELD" } } : entity} />;
+    case "widgets":
+      return <BundleTab entity={entity} mayWrite={mayChange(kind, entity, authority)} />;
+    case "reprocess":
+      return <ReprocessTab entity={entity} />;
     case "calculatedFields":
       return <RelatedTab entity={entity} related={fieldsOf("CALCULATED_FIELD", "/api/calculatedField")} />;
     case "alarmRules":
@@ -217,8 +236,8 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
         </Title>
         <Badge variant="light">{t(kind.singular)}</Badge>
         <Group ml="auto" gap="xs">
-          <EntityActions kind={kind} entity={entity.data} mayWrite={kind.writers.includes(authority)} />
-          {kind.writers.includes(authority) && <DeleteButton kind={kind} entity={entity.data} />}
+          <EntityActions kind={kind} entity={entity.data} mayWrite={mayChange(kind, entity.data, authority)} />
+          {mayChange(kind, entity.data, authority) && <DeleteButton kind={kind} entity={entity.data} />}
         </Group>
       </Group>
       <Tabs value={current} onChange={(next) => setSearch({ tab: next ?? "details" })} keepMounted={false}>

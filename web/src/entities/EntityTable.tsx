@@ -7,13 +7,14 @@ import { useState, type ReactElement } from "react";
 import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity, PageData } from "@/api/types";
+import { useSession } from "@/app/session";
 import { t } from "@/i18n";
 import { DataTable } from "@/ui/DataTable";
 import { messageOf, notify, TextLink } from "@/ui/feedback";
 import { AssignDialog } from "./AssignDialog";
-import { nameOf, type EntityKind, type ListFilter } from "./kinds";
+import { mayChange, nameOf, type EntityKind, type ListFilter } from "./kinds";
 
-function BulkDelete({ kind, rows, done }: { kind: EntityKind; rows: Entity[]; done: () => void }): ReactElement {
+function BulkDelete({ kind, rows, done }: { kind: EntityKind; rows: Entity[]; done: () => void }): ReactElement | null {
   const [asked, { open, close }] = useDisclosure(false);
   const [progress, setProgress] = useState<number>();
   const cache = useQueryClient();
@@ -33,7 +34,7 @@ function BulkDelete({ kind, rows, done }: { kind: EntityKind; rows: Entity[]; do
       notify.ok(t("{n} deleted", { n: rows.length }));
     }
   };
-  return (
+  return rows.length === 0 ? null : (
     <>
       <Button size="xs" color="red" onClick={open}>
         {t("Delete {n}", { n: rows.length })}
@@ -78,6 +79,7 @@ function FilterInput({ filter, value, change }: { filter: ListFilter; value: str
 }
 
 export function EntityTable({ kind, path, mayWrite, label }: { kind: EntityKind; path: string; mayWrite: boolean; label?: string }): ReactElement {
+  const { authority } = useSession();
   const [, go] = useLocation();
   const [narrowed, setNarrowed] = useState<Record<string, string>>({});
   const [first, ...others] = kind.columns;
@@ -107,7 +109,7 @@ export function EntityTable({ kind, path, mayWrite, label }: { kind: EntityKind;
             bulk: (rows: Entity[], done: () => void) => (
               <>
                 {kind.assign !== undefined && <AssignDialog kind={kind} rows={rows} done={done} />}
-                <BulkDelete kind={kind} rows={rows} done={done} />
+                <BulkDelete kind={kind} rows={rows.filter((row) => mayChange(kind, row, authority))} done={done} />
               </>
             ),
           }

@@ -20,11 +20,19 @@ interface EventInfo {
 const DEBUG: Record<string, string> = { CALCULATED_FIELD: "DEBUG_CALCULATED_FIELD", RULE_CHAIN: "DEBUG_RULE_CHAIN", RULE_NODE: "DEBUG_RULE_NODE" };
 const WITHIN = [{ value: "3600000", label: "Last hour" }, { value: "86400000", label: "Last day" }, { value: "2592000000", label: "Last 30 days" }] as const;
 
+const TIME: Column<EventInfo> = { key: "createdTime", label: "Time", sortable: true, text: (row) => formatTime(row.createdTime) };
+const part = (name: string, label: string): Column<EventInfo> => ({ key: name, label, text: ({ body }) => partText(body[name]) });
 const COLUMNS: Column<EventInfo>[] = [
-  { key: "createdTime", label: "Time", sortable: true, text: (row) => formatTime(row.createdTime) },
-  { key: "server", label: "Server", text: (row) => String(row.body["server"] ?? "") },
-  { key: "content", label: "Content", text: ({ body: { server: _server, ...rest } }) => Object.entries(rest).map(([name, value]) => `${name}: ${String(value)}`).join(", ") },
+  TIME,
+  part("server", "Server"),
+  { key: "content", label: "Content", text: ({ body: { server: _server, ...rest } }) => Object.entries(rest).map(([name, value]) => `${name}: ${partText(value)}`).join(", ") },
 ];
+/** What evaluations of calculated fields and alarm rules keep. */
+const EVALUATIONS: Column<EventInfo>[] = [TIME, part("entityId", "Entity"), part("arguments", "Arguments"), part("result", "Result"), part("error", "Error")];
+
+function partText(value: unknown): string {
+  return value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+}
 
 export function EventsTab({ entity }: { entity: Entity }): ReactElement {
   const { user } = useSession();
@@ -47,7 +55,7 @@ export function EventsTab({ entity }: { entity: Entity }): ReactElement {
         label={t("Events")}
         path={`/api/events/${id.entityType}/${id.id}/${type}`}
         query={{ tenantId, startTime: begin }}
-        columns={COLUMNS}
+        columns={type === "DEBUG_CALCULATED_FIELD" ? EVALUATIONS : COLUMNS}
         rowKey={(row) => row.uid ?? (typeof row.id === "string" ? row.id : row.id.id)}
         sort={{ key: "createdTime", order: "DESC" }}
         searchable={false}

@@ -1,80 +1,63 @@
 // Live latest values with their recent course, and attributes that can be changed.
 
-import { ActionIcon, Button, Group, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
-import { useState, type FormEvent, type ReactElement } from "react";
+import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { lazy, Suspense, useState, type FormEvent, type ReactElement } from "react";
 import { api } from "@/api/client";
-import type { EntityId, Scope } from "@/api/types";
+import type { Entity, Scope } from "@/api/types";
 import { useSession } from "@/app/session";
-import { t } from "@/i18n";
-import { useKeys, useLatestValues, useValue, type LatestValues } from "@/live/latest";
+import { plural, t } from "@/i18n";
+import { useLatestValues } from "@/live/latest";
 import { attributesOf, latestTelemetry } from "@/live/protocol";
-import { Ago, EmptyState, notify } from "@/ui/feedback";
-import { Sparkline } from "@/ui/Sparkline";
+import { notify } from "@/ui/feedback";
+import { DeleteSeries } from "./DeleteSeries";
+import { typedValue, ValueTable } from "./ValueTable";
 
-export function valueText(value: unknown): string {
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
+const ShowOnDashboard = lazy(() => import("./ShowOnDashboard"));
 
-/** Reads what a person typed as the JSON value that it looks like, else as text. */
-export function typedValue(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
-}
-
-function ValueRow({ values, name, course, onRemove }: { values: LatestValues; name: string; course?: boolean; onRemove?: () => void }): ReactElement | null {
-  const latest = useValue(values, name);
-  if (latest === undefined) {
-    return null;
-  }
+function ShowButton({ entity, type, keys }: { entity: Entity; type: "timeseries" | "attribute"; keys: string[] }): ReactElement {
+  const [opened, setOpened] = useState(false);
   return (
-    <Table.Tr>
-      <Table.Td>{name}</Table.Td>
-      <Table.Td data-key={name} style={{ fontVariantNumeric: "tabular-nums" }}>
-        {valueText(latest.value)}
-      </Table.Td>
-      {course === true && (
-        <Table.Td>
-          <Sparkline values={values.history(name).map((point) => Number(point.value))} />
-        </Table.Td>
+    <>
+      <Button size="xs" variant="default" onClick={() => setOpened(true)}>
+        {t("Show on a dashboard")}
+      </Button>
+      {opened && (
+        <Suspense>
+          <ShowOnDashboard entity={entity} type={type} keys={keys} onClose={() => setOpened(false)} />
+        </Suspense>
       )}
-      <Table.Td>
-        <Ago ts={latest.ts} />
-      </Table.Td>
-      {onRemove !== undefined && (
-        <Table.Td>
-          <ActionIcon variant="subtle" color="red" aria-label={t("Delete {name}", { name })} onClick={onRemove}>
-            ✕
-          </ActionIcon>
-        </Table.Td>
-      )}
-    </Table.Tr>
+    </>
   );
 }
 
-export function TelemetryTab({ id }: { id: EntityId }): ReactElement {
-  const values = useLatestValues(latestTelemetry(id));
-  const keys = useKeys(values);
-  if (keys.length === 0) {
-    return <EmptyState>{t("No telemetry yet. Values appear here as soon as they arrive.")}</EmptyState>;
-  }
+export function TelemetryTab({ entity }: { entity: Entity }): ReactElement {
+  const { authority } = useSession();
+  const values = useLatestValues(latestTelemetry(entity.id));
+  const [gone, setGone] = useState<ReadonlySet<string>>(new Set());
+  const mayDelete = authority !== "SYS_ADMIN";
   return (
-    <Table aria-label={t("Latest telemetry")}>
-      <Table.Thead>
-        <Table.Tr>
-          {["Key", "Value", "Course", "Updated"].map((label) => (
-            <Table.Th key={label}>{t(label)}</Table.Th>
-          ))}
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {keys.map((key) => (
-          <ValueRow key={key} values={values} name={key} course />
-        ))}
-      </Table.Tbody>
-    </Table>
+    <ValueTable
+      label={t("Latest telemetry")}
+      values={values}
+      gone={gone}
+      course
+      empty={t("No telemetry yet. Values appear here as soon as they arrive.")}
+      bulk={(keys, done) =>
+        mayDelete && (
+          <>
+            {authority === "TENANT_ADMIN" && <ShowButton entity={entity} type="timeseries" keys={keys} />}
+            <DeleteSeries
+              id={entity.id}
+              keys={keys}
+              onDone={(all) => {
+                done();
+                setGone((before) => new Set([...before, ...(all ? keys : [])]));
+              }}
+            />
+          </>
+        )
+      }
+    />
   );
 }
 
@@ -84,9 +67,9 @@ const SCOPES: { value: Scope; label: string }[] = [
   { value: "CLIENT_SCOPE", label: "Client" },
 ];
 
-export function AttributesTab({ id }: { id: EntityId }): ReactElement {
+export function AttributesTab({ entity }: { entity: Entity }): ReactElement {
   const [scope, setScope] = useState<Scope>("SERVER_SCOPE");
-  const scopes = id.entityType === "DEVICE" ? SCOPES : SCOPES.slice(0, 1);
+  const scopes = entity.id.entityType === "DEVICE" ? SCOPES : SCOPES.slice(0, 1);
   return (
     <>
       {scopes.length > 1 && (
@@ -98,35 +81,42 @@ export function AttributesTab({ id }: { id: EntityId }): ReactElement {
           data={scopes.map(({ value, label }) => ({ value, label: t(label) }))}
         />
       )}
-      <ScopeAttributes key={scope} id={id} scope={scope} />
+      <ScopeAttributes key={scope} entity={entity} scope={scope} />
     </>
   );
 }
 
-function ScopeAttributes({ id, scope }: { id: EntityId; scope: Scope }): ReactElement {
+function ScopeAttributes({ entity, scope }: { entity: Entity; scope: Scope }): ReactElement {
   const { authority } = useSession();
-  const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set());
+  const [gone, setGone] = useState<ReadonlySet<string>>(new Set());
   const [name, setName] = useState("");
   const [value, setValue] = useState("");
-  const values = useLatestValues(attributesOf(id, scope));
-  const keys = useKeys(values).filter((key) => !removed.has(key));
-  const mayWrite = scope !== "CLIENT_SCOPE" && authority !== "SYS_ADMIN";
-  const path = `/api/plugins/telemetry/${id.entityType}/${id.id}/${scope}`;
-  const save = async (event: FormEvent): Promise<void> => {
+  const values = useLatestValues(attributesOf(entity.id, scope));
+  // What devices say of themselves is theirs to change; administrators may only forget it.
+  const mayRemove = authority !== "SYS_ADMIN";
+  const mayWrite = mayRemove && scope !== "CLIENT_SCOPE";
+  const path = `/api/plugins/telemetry/${entity.id.entityType}/${entity.id.id}/${scope}`;
+  const set = async (key: string, next: unknown): Promise<void> => {
+    await api.post(path, { [key]: next });
+    setGone((before) => new Set([...before].filter((one) => one !== key)));
+  };
+  const add = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     try {
-      await api.post(path, { [name]: typedValue(value) });
-      setRemoved((before) => new Set([...before].filter((key) => key !== name)));
+      await set(name, typedValue(value));
       setName("");
       setValue("");
     } catch (error) {
       notify.error(error);
     }
   };
-  const remove = async (key: string): Promise<void> => {
+  const remove = async (keys: string[]): Promise<void> => {
     try {
-      await api.delete(path, { keys: key });
-      setRemoved((before) => new Set(before).add(key));
+      // Each key on its own: a name may hold the comma that would part it from the next.
+      for (const key of keys) {
+        await api.delete(path, { key });
+      }
+      setGone((before) => new Set([...before, ...keys]));
     } catch (error) {
       notify.error(error);
     }
@@ -134,7 +124,7 @@ function ScopeAttributes({ id, scope }: { id: EntityId; scope: Scope }): ReactEl
   return (
     <>
       {mayWrite && (
-        <form onSubmit={(event) => void save(event)}>
+        <form onSubmit={(event) => void add(event)}>
           <Group mb="md" align="end">
             <TextInput label={t("Key")} required value={name} onChange={(event) => setName(event.currentTarget.value)} />
             <TextInput label={t("Value")} required value={value} onChange={(event) => setValue(event.currentTarget.value)} />
@@ -143,25 +133,24 @@ function ScopeAttributes({ id, scope }: { id: EntityId; scope: Scope }): ReactEl
           </Group>
         </form>
       )}
-      {keys.length === 0 ? (
-        <EmptyState>{t("No attributes in this scope.")}</EmptyState>
-      ) : (
-        <Table aria-label={t("Attributes")}>
-          <Table.Thead>
-            <Table.Tr>
-              {["Key", "Value", "Updated"].map((label) => (
-                <Table.Th key={label}>{t(label)}</Table.Th>
-              ))}
-              {mayWrite && <Table.Th aria-label={t("Delete")} />}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {keys.map((key) => (
-              <ValueRow key={key} values={values} name={key} {...(mayWrite ? { onRemove: () => void remove(key) } : {})} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      )}
+      <ValueTable
+        label={t("Attributes")}
+        values={values}
+        gone={gone}
+        empty={t("No attributes in this scope.")}
+        {...(mayWrite ? { onSave: set } : {})}
+        {...(mayRemove ? { onRemove: (key: string) => void remove([key]) } : {})}
+        bulk={(keys, done) => (
+          <>
+            {authority === "TENANT_ADMIN" && <ShowButton entity={entity} type="attribute" keys={keys} />}
+            {mayRemove && (
+              <Button size="xs" color="red" onClick={() => void remove(keys).then(done)}>
+                {plural(keys.length, "Delete {n} attribute", "Delete {n} attributes")}
+              </Button>
+            )}
+          </>
+        )}
+      />
     </>
   );
 }

@@ -5,7 +5,7 @@ import { ALARM_RULE_FORM } from "./forms/alarmRule";
 import { ASSET_PROFILE_FORM, DEVICE_PROFILE_FORM } from "./forms/profiles";
 import { CALCULATED_FIELD_FORM } from "./forms/calculatedField";
 import { QUEUE_FORM, TENANT_PROFILE_FORM } from "./forms/system";
-import { ASSET_FORM, DASHBOARD_FORM, DEVICE_FORM, ENTITY_VIEW_FORM, OTA_PACKAGE_FORM, TENANT_FORM, USER_FORM } from "./forms/things";
+import { ASSET_FORM, DASHBOARD_FORM, DEVICE_FORM, ENTITY_VIEW_FORM, OTA_PACKAGE_FORM, TENANT_FORM, USER_FORM, WIDGET_TYPE_FORM, WIDGETS_BUNDLE_FORM } from "./forms/things";
 import type { EntityKind } from "./kinds";
 
 const FORMS: Record<string, readonly FormField[]> = {
@@ -22,6 +22,8 @@ const FORMS: Record<string, readonly FormField[]> = {
   TENANT: TENANT_FORM,
   TENANT_PROFILE: TENANT_PROFILE_FORM,
   USER: USER_FORM,
+  WIDGET_TYPE: WIDGET_TYPE_FORM,
+  WIDGETS_BUNDLE: WIDGETS_BUNDLE_FORM,
 };
 
 /** Returns the fields of a kind: all of them for a new entity, else those that can still be changed. */

@@ -7,7 +7,11 @@ import type { FormField } from "@/ui/FieldsForm";
 
 export type EntityTab =
   | "details" | "telemetry" | "dashboard" | "attributes" | "alarms" | "relations" | "commands" | "connect" | "audit"
-  | "events" | "calculatedFields" | "alarmRules";
+  | "events" | "calculatedFields" | "alarmRules" | "reprocess" | "widgets";
+
+export const SECTIONS = ["Overview", "Things", "People", "Rules", "Resources", "Settings"] as const;
+/** A part of the menu. */
+export type Section = (typeof SECTIONS)[number];
 
 /** The id that stands for no entity. */
 export const NULL_ID = "13814000-1dd2-11b2-8080-808080808080";
@@ -38,7 +42,7 @@ export interface EntityKind {
   path: string;
   plural: string;
   singular: string;
-  section: "Overview" | "Things" | "People" | "Rules" | "Settings";
+  section: Section;
   /** The list's endpoint for each role that may see it; `{customerId}` is that of the user. */
   list: Partial<Record<Authority, string>>;
   /** Endpoint of one entity, to which it is also saved. */
@@ -59,6 +63,8 @@ export interface EntityKind {
   hasDefault?: boolean;
   related?: RelatedList[];
   filters?: ListFilter[];
+  /** Whether some belong to the installation, which only its administrators change. */
+  shared?: boolean;
   /** Whether many can be made from a CSV file. */
   bulkImport?: boolean;
 }
@@ -89,6 +95,10 @@ const THING: EntityTab[] = ["details", "telemetry", "dashboard", "attributes", "
 const FIELDS: EntityTab[] = ["calculatedFields", "alarmRules"];
 const CUSTOMER: Column<Entity> = { key: "customerTitle", label: "Customer", sortable: true, text: (row) => (row["customerIsPublic"] === true ? t("Public") : textOf(row["customerTitle"])) };
 const GATEWAY: Column<Entity> = { key: "gateway", label: "Gateway", text: (row) => (isGateway(row) ? t("Yes") : "") };
+
+const LIBRARIANS: Authority[] = ["SYS_ADMIN", "TENANT_ADMIN"];
+const OF_SYSTEM: Column<Entity> = { key: "tenantId", label: "Of the installation", sortable: true, text: (row) => ((row["tenantId"] as EntityId | undefined)?.id === NULL_ID ? t("Yes") : "") };
+const BUNDLES: Column<Entity> = { key: "bundles", label: "Bundles", text: (row) => (Array.isArray(row["bundles"]) ? row["bundles"].map((one: { name?: string }) => one.name ?? "").join(", ") : "") };
 
 function isGateway(row: Entity): boolean {
   const info = row["additionalInfo"];
@@ -265,7 +275,7 @@ export const KINDS: EntityKind[] = [
     columns: [column("name", "Name"), column("type", "Type"), column("entityName", "Target", false), CREATED],
     fields: [NAME],
     writers: TENANT,
-    tabs: ["details", "events"],
+    tabs: ["details", "reprocess", "events"],
     importable: true,
   },
   {
@@ -281,6 +291,42 @@ export const KINDS: EntityKind[] = [
     writers: TENANT,
     tabs: ["details", "events"],
     importable: true,
+  },
+  {
+    type: "WIDGET_TYPE",
+    path: "/resources/widgets-library/widget-types",
+    plural: "Widgets",
+    singular: "Widget",
+    section: "Resources",
+    list: { SYS_ADMIN: "/api/widgetTypes?fullSearch=true", TENANT_ADMIN: "/api/widgetTypes?fullSearch=true" },
+    one: "/api/widgetType",
+    columns: [column("name", "Name"), BUNDLES, column("widgetType", "Type", false), OF_SYSTEM, column("deprecated", "Deprecated"), CREATED],
+    fields: [NAME],
+    writers: LIBRARIANS,
+    tabs: ["details"],
+    sortBy: "name",
+    importable: true,
+    shared: true,
+    filters: [
+      { name: "widgetTypeList", label: "Type", options: ["timeseries", "latest", "rpc", "alarm", "static"].map((value) => ({ value, label: value })) },
+      { name: "deprecatedFilter", label: "Deprecated", options: [{ value: "ACTUAL", label: "No" }, { value: "DEPRECATED", label: "Yes" }] },
+      { name: "tenantOnly", label: "Whose", options: [{ value: "true", label: "Our own" }] },
+    ],
+  },
+  {
+    type: "WIDGETS_BUNDLE",
+    path: "/resources/widgets-library/widgets-bundles",
+    plural: "Widget bundles",
+    singular: "Widget bundle",
+    section: "Resources",
+    list: { SYS_ADMIN: "/api/widgetsBundles?fullSearch=true", TENANT_ADMIN: "/api/widgetsBundles?fullSearch=true" },
+    one: "/api/widgetsBundle",
+    columns: [column("title", "Title"), column("description", "Description", false), OF_SYSTEM, CREATED],
+    fields: [TITLE],
+    writers: LIBRARIANS,
+    tabs: ["widgets", "details"],
+    sortBy: "title",
+    shared: true,
   },
   {
     type: "TENANT",
@@ -327,6 +373,12 @@ export const KINDS: EntityKind[] = [
     sortBy: "name",
   },
 ];
+
+/** Whether a role may change an entity. */
+export function mayChange(kind: EntityKind, entity: Entity, authority: Authority): boolean {
+  const isOfSystem = (entity["tenantId"] as EntityId | undefined)?.id === NULL_ID;
+  return kind.writers.includes(authority) && (kind.shared !== true || authority === "SYS_ADMIN" || !isOfSystem);
+}
 
 /** Returns the path of an entity's page, if its kind has one. */
 export function pathOf(id: { entityType: string; id: string }): string | undefined {

@@ -13,8 +13,24 @@ const COMPLETE: Record<string, (values: FormValues) => FormValues> = {
   CALCULATED_FIELD: completeField,
   DEVICE_PROFILE: completeDeviceProfile,
   QUEUE: (values) => ({ ...values, topic: values["topic"] || `tb_rule_engine.${String(values["name"]).toLowerCase()}` }),
+  WIDGET_TYPE: completeWidgetType,
   USER: (values) => ({ authority: "CUSTOMER_USER", ...values }),
 };
+
+const NEW_CODE = {
+  templateHtml: '<div class="card"><span class="name"></span><strong class="value"></strong></div>',
+  templateCss: ".card { display: grid; gap: 8px; padding: 12px; }\n.value { font-size: 28px; }",
+  controllerScript:
+    "self.onInit = function () {\n  self.onDataUpdated();\n};\n\nself.onDataUpdated = function () {\n  const first = self.ctx.data[0];\n" +
+    "  if (first === undefined || first.data.length === 0) {\n    return;\n  }\n  const [card] = self.ctx.$container;\n" +
+    "  card.querySelector('.name').textContent = first.dataKey.label;\n  card.querySelector('.value').textContent = first.data[first.data.length - 1][1];\n};\n",
+};
+
+/** A new widget type begins with code that shows its first value. */
+function completeWidgetType(values: FormValues): FormValues {
+  const descriptor = (values["descriptor"] ?? {}) as FormValues;
+  return { ...values, descriptor: { sizeX: 6, sizeY: 4, resources: [], defaultConfig: "{}", ...NEW_CODE, ...descriptor } };
+}
 
 /** What a request to save needs besides the entity. */
 const QUERY: Record<string, Record<string, string>> = { QUEUE: { serviceType: "TB_RULE_ENGINE" }, USER: { sendActivationMail: "false" } };

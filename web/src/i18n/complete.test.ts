@@ -4,14 +4,18 @@ import { expect, test } from "vitest";
 import german from "./de.json";
 
 const root = join(import.meta.dirname, "..");
+/** Both forms of texts with a count. */
+const PLURAL = /\bplural\(\s*[^"]*?"((?:[^"\\]|\\.)+)",\s*"((?:[^"\\]|\\.)+)"/g;
 /** Texts that code translates: in `t(…)` itself, or in declarations whose labels it translates. */
-const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|section)(?:: |=)|column\("\w+", |\bheading\(|\b(?:number|rates|address)\("[\w.]+", |\bdone: )"((?:[^"\\]|\\.)+)"/g;
+const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|section)(?:: |=)|column\("\w+", |\bheading\(|\b(?:number|rates|address|usuallyOn|colors|ranges|limit)\("[\w.]+", |\bdone: )"((?:[^"\\]|\\.)+)"/g;
 
 function texts(): Set<string> {
   const found = new Set<string>();
   for (const name of readdirSync(root, { recursive: true }).map(String)) {
     if (/\.tsx?$/.test(name) && !name.includes(".test.")) {
-      for (const [, text] of readFileSync(join(root, name), "utf8").matchAll(TEXT)) {
+      const code = readFileSync(join(root, name), "utf8");
+      const counted = [...code.matchAll(PLURAL)].flatMap(([, one, other]) => [one, other]);
+      for (const text of [...[...code.matchAll(TEXT)].map(([, one]) => one), ...counted]) {
         if (text !== undefined && /[a-z]/.test(text) && !["ack", "HTTP", "MQTT"].includes(text)) {
           found.add(text);
         }

@@ -2,7 +2,9 @@
 
 import { useSyncExternalStore } from "react";
 
-export type Language = "en" | "de";
+/** Languages by their own names. */
+export const LANGUAGES = { en: "English", de: "Deutsch" } as const;
+export type Language = keyof typeof LANGUAGES;
 type Texts = Record<string, string>;
 
 const STORED = "fieldline_language";
@@ -10,23 +12,39 @@ let texts: Texts = {};
 let language: Language = "en";
 const listeners = new Set<() => void>();
 
-function preferred(): Language {
-  const stored = localStorage.getItem(STORED) ?? navigator.language.slice(0, 2);
-  return stored === "de" ? "de" : "en";
+function known(tag: string | null | undefined): Language | undefined {
+  const short = tag?.slice(0, 2).toLowerCase();
+  return short === "de" || short === "en" ? short : undefined;
 }
 
-/** Loads the texts of the language that this browser prefers. */
+/** Loads the texts of the language that was chosen on this browser, or else of the browser itself. */
 export async function startLanguage(): Promise<void> {
-  await setLanguage(preferred());
+  await use(known(localStorage.getItem(STORED)) ?? known(navigator.language) ?? "en");
 }
 
+/** Takes the language of a person's profile, unless another one was chosen on this browser. */
+export async function takeLanguage(ofProfile: string | null | undefined): Promise<void> {
+  const wanted = localStorage.getItem(STORED) === null ? known(ofProfile) : undefined;
+  if (wanted !== undefined && wanted !== language) {
+    await use(wanted);
+  }
+}
+
+/** Changes the language, which this browser remembers. */
 export async function setLanguage(wanted: Language): Promise<void> {
+  localStorage.setItem(STORED, wanted);
+  await use(wanted);
+}
+
+async function use(wanted: Language): Promise<void> {
   texts = wanted === "de" ? (await import("./de.json")).default : {};
   language = wanted;
-  localStorage.setItem(STORED, wanted);
   document.documentElement.lang = wanted;
   listeners.forEach((listener) => listener());
 }
+
+/** The language of the moment. */
+export const currentLanguage = (): Language => language;
 
 export function useLanguage(): Language {
   return useSyncExternalStore(
@@ -43,9 +61,20 @@ export function fill(text: string, values: Record<string, string | number>): str
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
-/** Translates an English text. */
+/** Translates an English text. Numbers are written as the language does. */
 export function t(text: string, values: Record<string, string | number> = {}): string {
-  return fill(texts[text] ?? text, values);
+  const written = Object.entries(values).map(([name, value]): [string, string] => [name, typeof value === "number" ? formatNumber(value) : value]);
+  return fill(texts[text] ?? text, Object.fromEntries(written));
+}
+
+/** Translates a text with a count in the form that the language has for it. */
+export function plural(n: number, one: string, other: string, values: Record<string, string | number> = {}): string {
+  return t(new Intl.PluralRules(language).select(n) === "one" ? one : other, { ...values, n });
+}
+
+/** Writes a number as the language does. */
+export function formatNumber(value: number, options?: Intl.NumberFormatOptions): string {
+  return new Intl.NumberFormat(language, options).format(value);
 }
 
 export function formatTime(ts: number): string {

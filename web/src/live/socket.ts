@@ -9,7 +9,8 @@ import type { FromWorker, ToWorker } from "./wire";
 export type Connection = "idle" | "live" | "reconnecting";
 
 interface Subscription {
-  command: LiveCommand;
+  /** Makes the command anew for each connection, since what it asks for may depend on the time. */
+  command: () => LiveCommand;
   onUpdate: (update: LiveUpdate) => void;
 }
 
@@ -26,17 +27,27 @@ class LiveConnection {
   private readonly listeners = new Set<() => void>();
 
   /** Asks for something until the returned function is called. */
-  subscribe(command: LiveCommand, onUpdate: (update: LiveUpdate) => void): () => void {
+  subscribe(asked: LiveCommand | (() => LiveCommand), onUpdate: (update: LiveUpdate) => void): () => void {
     const id = this.nextId++;
+    const command = typeof asked === "function" ? asked : () => asked;
     this.subscriptions.set(id, { command, onUpdate });
-    this.send({ ...command, cmdId: id });
+    if (this.state === "live" || this.opening) {
+      this.send({ ...command(), cmdId: id });
+    }
     if (this.state !== "live" && this.timer === undefined) {
       void this.open();
     }
     return () => {
       this.subscriptions.delete(id);
-      this.send({ ...endOf(command), cmdId: id });
+      this.send({ ...endOf(command()), cmdId: id });
     };
+  }
+
+  /** Connects before anybody asks for something, so that the first question need not wait for it. */
+  prepare(): void {
+    if (this.state === "idle" && !this.opening && this.timer === undefined) {
+      void this.open();
+    }
   }
 
   readonly watch = (listener: () => void): (() => void) => {
@@ -79,7 +90,7 @@ class LiveConnection {
     try {
       const token = await getToken();
       this.unsent = [];
-      const commands = [...this.subscriptions].map(([cmdId, { command }]) => ({ ...command, cmdId }));
+      const commands = [...this.subscriptions].map(([cmdId, { command }]) => ({ ...command(), cmdId }));
       const url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/ws`;
       this.tell({ type: "open", url, frames: framesOf(commands, token) });
     } catch (error) {

@@ -7,23 +7,32 @@ export type ToWorker = { type: "open"; url: string; frames: object[] } | { type:
 /** `lost` tells that a connection has ended, or could not be made. */
 export type FromWorker = { type: "live" } | { type: "lost" } | { type: "updates"; updates: LiveUpdate[] };
 
-/** The least time between two deliveries to the page, milliseconds: it draws no more often than ten times a second. */
+/** The least time between two deliveries to the page in a flood, milliseconds: it draws no more often than ten times a second. */
 export const GATHER_MS = 100;
+/** The same for the first answers after a pause, which somebody waits for. */
+const QUICK_MS = 16;
+/** So many deliveries after a pause are quick. */
+const QUICK = 6;
 
 /** Hands on what comes alone at once, and what comes fast together, in its order. */
 export class UpdateGatherer {
   private waiting: LiveUpdate[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private quick = QUICK;
 
   constructor(private readonly deliver: (updates: LiveUpdate[]) => void) {}
 
   add(update: LiveUpdate): void {
     if (this.timer === undefined) {
       this.deliver([update]);
-      this.timer = setTimeout(() => this.flush(), GATHER_MS);
+      this.pause();
     } else {
       this.waiting.push(update);
     }
+  }
+
+  private pause(): void {
+    this.timer = setTimeout(() => this.flush(), this.quick-- > 0 ? QUICK_MS : GATHER_MS);
   }
 
   private flush(): void {
@@ -32,7 +41,14 @@ export class UpdateGatherer {
       const updates = this.waiting;
       this.waiting = [];
       this.deliver(updates);
-      this.timer = setTimeout(() => this.flush(), GATHER_MS);
+      this.pause();
+    } else if (this.quick < 0) {
+      // A pause has to be one: values that come now and then are no reason to be quick again.
+      this.quick = 0;
+      this.timer = setTimeout(() => {
+        this.quick = this.waiting.length === 0 ? QUICK : 0;
+        this.flush();
+      }, GATHER_MS);
     }
   }
 }

@@ -15,7 +15,7 @@ import { useEffect, useRef, type ReactElement } from "react";
 export interface CodeEditorProps {
   label: string;
   value: string;
-  language: "JS" | "TBEL" | "JSON";
+  language: "JS" | "TBEL" | "JSON" | "HTML" | "CSS";
   /** Called for each change. */
   onChange: (value: string) => void;
   /** Words that completion offers besides those of the language. */
@@ -86,7 +86,7 @@ export default function CodeEditor({ label, value, language, onChange, words = [
       EditorView.contentAttributes.of({ "aria-label": label }),
       EditorView.updateListener.of((update) => update.docChanged && change.current(update.state.doc.toString())),
       LOOK,
-      ...(language === "JSON" ? [json(), linter(jsonParseLinter())] : [javascript(), javascriptLanguage.data.of({ autocomplete: completeFromList(start.current.words) }), syntaxErrors]),
+      ...(language === "HTML" || language === "CSS" ? [] : language === "JSON" ? [json(), linter(jsonParseLinter())] : [javascript(), javascriptLanguage.data.of({ autocomplete: completeFromList(start.current.words) }), syntaxErrors]),
     ];
     const made = new EditorView({ parent, state: EditorState.create({ doc: start.current.value, extensions }) });
     view.current = made;

@@ -8,13 +8,15 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef, useState, type KeyboardEvent, type ReactElement, type ReactNode } from "react";
 import { api, type Query } from "@/api/client";
 import type { PageData } from "@/api/types";
-import { t } from "@/i18n";
+import { t, useLanguage } from "@/i18n";
+import { useAppearance } from "./appearance";
 import { EmptyState, notify, Problem, Waiting } from "./feedback";
 import { csvOf, download } from "./csv";
+import { DataRow, type RowEvents } from "./DataRow";
 import classes from "./DataTable.module.css";
 
 const PAGE = 100;
-const ROW_PX = 42;
+const ROW_PX = { comfortable: 42, dense: 32 };
 /** Rows of one request, and most rows, of a CSV file. */
 const CSV_PAGE = 1_000;
 const CSV_MOST = 100_000;
@@ -60,10 +62,12 @@ interface Pages<T> {
   all: () => Promise<T[]>;
 }
 
-/** Loads the pages that the rows from `first` to `last` are on, and the first one, which tells how many rows there are. */
-function usePages<T>(props: TableProps<T>, query: Query, first: number, last: number): Pages<T> {
+const pageOf = (index: number | undefined): number => Math.floor((index ?? 0) / PAGE);
+
+/** Loads pages from one to another, and the first one, which tells how many rows there are. */
+function usePages<T>(props: TableProps<T>, query: Query, { first, last }: { first: number; last: number }): Pages<T> {
   const numbers = new Set([0]);
-  for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) {
+  for (let page = first; page <= last; page++) {
     numbers.add(page);
   }
   const ask = (pageSize: number, page: number): Promise<PageData<T>> =>
@@ -102,21 +106,26 @@ function usePages<T>(props: TableProps<T>, query: Query, first: number, last: nu
 
 export function DataTable<T>(props: TableProps<T>): ReactElement {
   const { columns, rowKey, onOpen } = props;
+  const rowPx = ROW_PX[useAppearance((state) => state.density)];
   const [search, setSearch] = useState("");
   const [wanted] = useDebouncedValue(search, 200);
   const [sort, setSort] = useState(props.sort);
   const [selected, setSelected] = useState<ReadonlyMap<string, T>>(new Map());
   const [range, setRange] = useState({ first: 0, last: 0 });
   const query = { ...props.query, textSearch: wanted, sortProperty: sort.key, sortOrder: sort.order };
-  const { rowAt, loaded, total, state, all } = usePages(props, query, range.first, range.last);
+  const { rowAt, loaded, total, state, all } = usePages(props, query, range);
   const pane = useRef<HTMLDivElement>(null);
+  const language = useLanguage();
+  const events = useRef<RowEvents<T>>({ open: undefined, choose: () => undefined, key: () => undefined });
   const drawn = useVirtualizer({
     count: total,
     getScrollElement: () => pane.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => rowPx,
     overscan: 8,
+    useFlushSync: false,
     onChange: ({ range: seen }) => {
-      const next = { first: seen?.startIndex ?? 0, last: seen?.endIndex ?? 0 };
+      // Only another page is news.
+      const next = { first: pageOf(seen?.startIndex), last: pageOf(seen?.endIndex) };
       setRange((known) => (known.first === next.first && known.last === next.last ? known : next));
     },
   });
@@ -152,6 +161,7 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
       props.onKey?.(event.key, row);
     }
   };
+  events.current = { open: onOpen, choose, key: keys };
   const order = (column: Column<T>): "ascending" | "descending" | undefined =>
     sort.key !== column.key ? undefined : sort.order === "ASC" ? "ascending" : "descending";
   const before = shown[0]?.start ?? 0;
@@ -219,29 +229,19 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
             {shown.map(({ index }) => {
               const row = rowAt(index);
               return row === undefined ? (
-                <tr key={index} style={{ height: ROW_PX }} aria-hidden />
+                <tr key={index} style={{ height: rowPx }} aria-hidden />
               ) : (
-                <Table.Tr
+                <DataRow
                   key={rowKey(row)}
-                  tabIndex={0}
-                  h={ROW_PX}
-                  aria-rowindex={index + 2}
-                  aria-selected={props.bulk === undefined ? undefined : selected.has(rowKey(row))}
-                  onKeyDown={(event) => keys(event, row)}
-                  onClick={() => onOpen?.(row)}
-                  className={onOpen === undefined ? "" : classes["open"]}
-                >
-                  {props.bulk !== undefined && (
-                    <Table.Td onClick={(event) => event.stopPropagation()}>
-                      <Checkbox tabIndex={-1} aria-label={t("Select")} checked={selected.has(rowKey(row))} onChange={() => choose(row)} />
-                    </Table.Td>
-                  )}
-                  {columns.map((column) => (
-                    <Table.Td key={column.key} className={classes["cell"]}>
-                      {column.show?.(row) ?? column.text(row)}
-                    </Table.Td>
-                  ))}
-                </Table.Tr>
+                  row={row}
+                  index={index}
+                  height={rowPx}
+                  columns={columns}
+                  selected={props.bulk === undefined ? undefined : selected.has(rowKey(row))}
+                  opens={onOpen !== undefined}
+                  language={language}
+                  events={events}
+                />
               );
             })}
             {after > 0 && <tr style={{ height: after }} aria-hidden />}

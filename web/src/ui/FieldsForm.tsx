@@ -16,12 +16,13 @@ interface FieldsFormProps {
   /** Saves the values; what it throws is shown above the buttons, and nothing that was typed is lost. */
   onSave: (values: FormValues) => Promise<void>;
   onCancel?: () => void;
-  /** More buttons, which see the values as they are now. */
-  more?: (values: FormValues) => ReactNode;
+  /** More buttons, which see the values as they are now and may change them. */
+  more?: (values: FormValues, change: (update: (before: FormValues) => FormValues) => void) => ReactNode;
 }
 
 export function FieldsForm({ fields, values: initial, action, onSave, onCancel, more }: FieldsFormProps): ReactElement {
   const [values, setValues] = useState(() => initialValues(fields, initial));
+  const [round, setRound] = useState(0);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const save = async (event: FormEvent): Promise<void> => {
@@ -39,7 +40,7 @@ export function FieldsForm({ fields, values: initial, action, onSave, onCancel, 
   return (
     <form onSubmit={(event) => void save(event)}>
       <Stack gap="sm" maw={fields.length > 4 ? 1040 : 560}>
-        <Fields fields={fields} values={values} change={setValues} />
+        <Fields key={round} fields={fields} values={values} change={setValues} />
         {problem !== "" && (
           <p role="alert" style={{ color: "var(--mantine-color-error)", margin: 0 }}>
             {problem}
@@ -49,7 +50,11 @@ export function FieldsForm({ fields, values: initial, action, onSave, onCancel, 
           <Button type="submit" loading={busy}>
             {t(action)}
           </Button>
-          {more?.(values)}
+          {more?.(values, (update) => {
+            setValues(update);
+            // Lists of rows hold what is typed into them, so they are drawn anew.
+            setRound(round + 1);
+          })}
           {onCancel !== undefined && (
             <Button variant="default" onClick={onCancel}>
               {t("Cancel")}

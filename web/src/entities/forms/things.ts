@@ -4,6 +4,7 @@ import { KINDS } from "@/entities/kinds";
 import type { FormField } from "@/ui/form/values";
 
 const NAME: FormField = { name: "name", label: "Name", required: true };
+const TITLE: FormField = { name: "title", label: "Title", required: true };
 const LABEL: FormField = { name: "label", label: "Label" };
 const DESCRIPTION: FormField = { name: "additionalInfo.description", label: "Description", type: "long" };
 
@@ -59,13 +60,26 @@ export const DASHBOARD_FORM: FormField[] = [
   { name: "mobileOrder", label: "Place in the mobile application", type: "number" },
 ];
 
+/** The dashboard that users of a role begin with, and whether they get no other screen. */
+function beginWith(authority: string, list: string): FormField[] {
+  const isOfRole = (values: Record<string, unknown>): boolean => values["authority"] === authority && values["id"] !== undefined;
+  return [
+    { name: "additionalInfo.defaultDashboardId", label: "Begins with this dashboard", type: "entity", list, pick: "id", one: "/api/dashboard/info/", when: isOfRole },
+    {
+      name: "additionalInfo.defaultDashboardFullscreen", label: "and gets no other screen", type: "boolean",
+      when: (values) => isOfRole(values) && ((values["additionalInfo"] as { defaultDashboardId?: string | null } | null)?.defaultDashboardId ?? "") !== "",
+    },
+  ];
+}
+
 export const USER_FORM: FormField[] = [
   { name: "email", label: "E-mail", required: true },
   { name: "firstName", label: "First name" },
   { name: "lastName", label: "Last name" },
   { name: "phone", label: "Phone" },
   { name: "customerId", label: "Customer", type: "entity", list: "/api/customers", required: true, once: true, when: (values) => values["tenantId"] === undefined },
-  { name: "additionalInfo.defaultDashboardId", label: "Identifier of the dashboard to begin with", when: (values) => values["authority"] === "CUSTOMER_USER" },
+  ...beginWith("CUSTOMER_USER", "/api/customer/{customerId.id}/dashboards"),
+  ...beginWith("TENANT_ADMIN", "/api/tenant/{tenantId.id}/dashboards"),
   DESCRIPTION,
 ];
 
@@ -73,4 +87,26 @@ export const TENANT_FORM: FormField[] = [
   ...(KINDS.find((kind) => kind.type === "TENANT")?.fields ?? []),
   { name: "tenantProfileId", label: "Tenant profile", type: "entity", list: "/api/tenantProfileInfos" },
   DESCRIPTION,
+];
+
+export const WIDGET_TYPE_FORM: FormField[] = [
+  NAME,
+  {
+    name: "descriptor.type", label: "What it shows", type: "select", required: true, initial: "latest", once: true,
+    options: [
+      { value: "latest", label: "Latest values" },
+      { value: "timeseries", label: "Time series" },
+      { value: "alarm", label: "Alarms" },
+      { value: "rpc", label: "Commands" },
+      { value: "static", label: "No data" },
+    ],
+  },
+  { name: "description", label: "Description", type: "long" },
+];
+
+export const WIDGETS_BUNDLE_FORM: FormField[] = [
+  TITLE,
+  { name: "description", label: "Description", type: "long" },
+  { name: "order", label: "Place among bundles", type: "number" },
+  { name: "scada", label: "Of SCADA symbols", type: "boolean" },
 ];

@@ -6,11 +6,13 @@ import { applyNodeChanges, Background, Controls, MarkerType, MiniMap, ReactFlow,
 import { useEffect, useMemo, useState, type DragEvent, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { nodeOf } from "@/ruleChain/components";
-import { addNode, move, setFirst } from "@/ruleChain/edits";
+import { addNode, move, reach, setFirst } from "@/ruleChain/edits";
 import { NODE } from "@/ruleChain/layout";
 import { placeOf, type ChainDocument } from "@/ruleChain/model";
-import { EntryBox, RemarkNodeBox, RuleNodeBox, type RemarkBox, type RuleBox } from "./boxes";
+import { notify } from "@/ui/feedback";
+import { EntryBox, pace, RemarkNodeBox, RuleNodeBox, type RemarkBox, type RuleBox } from "./boxes";
 import { useEditor } from "./editor";
+import type { LiveCounts } from "./live";
 import classes from "./ruleChain.module.css";
 
 const ENTRY = "entry";
@@ -40,7 +42,23 @@ function boxesOf(chain: ChainDocument, selected: ReadonlySet<string>, before: Bo
   ];
 }
 
-function wiresOf(chain: ChainDocument, counts: ReadonlyMap<string, number>, chosen: { from: string; to: string } | undefined): Edge[] {
+/** What wires say of themselves: the numbers of a replay or of debug events, where there are any, else what is counted now. */
+function countsOf(chain: ChainDocument, marked: ReadonlyMap<string, number>, live: LiveCounts): ReadonlyMap<string, string> {
+  if (marked.size > 0) {
+    return new Map([...marked].map(([wire, count]) => [wire, String(count)]));
+  }
+  const ids = new Map(chain.nodes.map(({ key, stored }) => [key, stored.id?.id ?? ""]));
+  const counts = new Map<string, string>();
+  for (const { from, label } of chain.wires) {
+    const count = live.wires.get(`${ids.get(from) ?? ""}>${label.toLowerCase()}`);
+    if (count !== undefined && count.total > 0) {
+      counts.set(`${from}>${label.toLowerCase()}`, pace(count));
+    }
+  }
+  return counts;
+}
+
+function wiresOf(chain: ChainDocument, counts: ReadonlyMap<string, string>, chosen: { from: string; to: string } | undefined): Edge[] {
   const labels = new Map<string, string[]>();
   for (const { from, to, label } of chain.wires) {
     const id = `${from}>${to}`;
@@ -72,12 +90,13 @@ interface CanvasProps {
 }
 
 export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
-  const { chain, edit, selected, select, classes: known, marks, wire, setWire } = useEditor();
+  const { chain, edit, selected, select, classes: known, marks, wire, setWire, live } = useEditor();
   const flow = useReactFlow();
   const { colorScheme } = useMantineColorScheme();
   const [boxes, setBoxes] = useState<Box[]>(() => boxesOf(chain, selected, []));
   useEffect(() => setBoxes((before) => boxesOf(chain, selected, before)), [chain, selected]);
-  const edges = useMemo(() => wiresOf(chain, marks.wires, wire), [chain, marks.wires, wire]);
+  const counts = useMemo(() => countsOf(chain, marks.wires, live), [chain, marks.wires, live]);
+  const edges = useMemo(() => wiresOf(chain, counts, wire), [chain, counts, wire]);
 
   const changed = (changes: NodeChange<Box>[]): void => {
     setBoxes((before) => applyNodeChanges(changes, before));
@@ -115,7 +134,9 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
   const link = (from: string, to: string): void => {
     if (from === ENTRY) {
       edit((now) => setFirst(now, to));
-    } else if (from !== to) {
+    } else if (from === to || reach(chain, to, "downstream").has(from)) {
+      notify.error(new Error(t("That wire would close a circle, in which messages would go round without end.")));
+    } else {
       onWire(from, to);
     }
   };

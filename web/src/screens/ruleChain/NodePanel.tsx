@@ -1,32 +1,22 @@
 // What is set on the selected node: name, debug, queue, wires, and its configuration by the schema of its class.
 
 import { Button, Checkbox, Group, Select, Stack, Text, Textarea, TextInput, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState, type ReactElement } from "react";
-import { api } from "@/api/client";
-import type { Entity, PageData } from "@/api/types";
 import { t } from "@/i18n";
 import { definitionOf, scriptField } from "@/ruleChain/components";
-import { changeNode, setFirst } from "@/ruleChain/edits";
+import { changeNode, reach, setFirst } from "@/ruleChain/edits";
 import { INPUT_NODE, isRecord, type ChainNode, type Json } from "@/ruleChain/model";
-import { TextLink, Waiting } from "@/ui/feedback";
+import { Waiting } from "@/ui/feedback";
 import { derive, type Schema } from "@/ui/schemaForm/schema";
-import { SchemaForm, type FieldProps } from "@/ui/schemaForm/SchemaForm";
+import { SchemaForm } from "@/ui/schemaForm/SchemaForm";
 import { debugOf } from "./boxes";
 import { useEditor } from "./editor";
+import { nodeField, Picker } from "./nodeFields";
 
 const ScriptPanel = lazy(() => import("./ScriptPanel"));
 
 /** How long all messages can be kept from saving on; the tenant profile may allow less. */
 const MINUTES = [5, 15, 60];
-
-function Picker({ field, path, by }: { field: FieldProps; path: string; by: "id" | "name" }): ReactElement {
-  const found = useQuery({ queryKey: ["picker", path], queryFn: () => api.get<PageData<Entity>>(path, { pageSize: 100, page: 0, ...(path === "/api/queues" ? { serviceType: "TB_RULE_ENGINE" } : {}) }) });
-  const data = (found.data?.data ?? []).map((one) => ({ value: by === "id" ? one.id.id : (one.name ?? ""), label: one.name ?? one.id.id }));
-  const value = typeof field.value === "string" ? field.value : null;
-  const missing = value !== null && value !== "" && !data.some((one) => one.value === value) ? [{ value, label: value }] : [];
-  return <Select size="xs" label={field.label} searchable clearable data={[...data, ...missing]} value={value} onChange={field.onChange} />;
-}
 
 function Debug({ node, change }: { node: ChainNode; change: (patch: Json) => void }): ReactElement {
   const settings = isRecord(node.stored["debugSettings"]) ? node.stored["debugSettings"] : {};
@@ -58,6 +48,8 @@ function Debug({ node, change }: { node: ChainNode; change: (patch: Json) => voi
 function Wires({ node, onWire }: { node: ChainNode; onWire: (from: string, to: string) => void }): ReactElement {
   const { chain, edit, select } = useEditor();
   const name = (key: string): string => chain.nodes.find((one) => one.key === key)?.stored.name ?? "";
+  // A wire back would close a circle, which the server refuses.
+  const before = reach(chain, node.key, "upstream").add(node.key);
   const targets = [...new Set(chain.wires.filter(({ from }) => from === node.key).map(({ to }) => to))];
   return (
     <Stack gap={4}>
@@ -80,7 +72,7 @@ function Wires({ node, onWire }: { node: ChainNode; onWire: (from: string, to: s
         placeholder={t("Connect to")}
         searchable
         value={null}
-        data={chain.nodes.filter(({ key }) => key !== node.key && !targets.includes(key)).map(({ key, stored }) => ({ value: key, label: stored.name }))}
+        data={chain.nodes.filter(({ key }) => !before.has(key) && !targets.includes(key)).map(({ key, stored }) => ({ value: key, label: stored.name }))}
         onChange={(to) => to !== null && onWire(node.key, to)}
       />
       <Checkbox size="xs" label={t("Messages enter here")} checked={chain.first === node.key} onChange={(event) => { const on = event.currentTarget.checked; edit((now) => setFirst(now, on ? node.key : undefined)); }} />
@@ -97,22 +89,6 @@ export function NodePanel({ node, onWire }: { node: ChainNode; onWire: (from: st
   const change = (patch: Json): void => edit((chain) => changeNode(chain, node.key, (now) => ({ ...now, ...patch })));
   const schema: Schema = (definition?.configurationSchema as Schema | undefined) ?? derive(isRecord(definition?.defaultConfiguration) ? { ...definition.defaultConfiguration, ...(isRecord(stored.configuration) ? stored.configuration : {}) } : stored.configuration);
   const script = scriptField(stored.configuration);
-  const custom = (field: FieldProps): ReactElement | undefined => {
-    const editor = field.schema["x-editor"];
-    const language = field.siblings["scriptLang"];
-    if (editor === "script" && (language === "JS" || language === "TBEL") && /(js|tbel)/i.test(field.name)) {
-      return /js/i.test(field.name) === (language === "JS") ? undefined : <></>;
-    }
-    if (editor === "ruleChainId") {
-      return (
-        <>
-          <Picker field={field} path="/api/ruleChains" by="id" />
-          {typeof field.value === "string" && field.value !== "" && <TextLink to={`/ruleChains/${field.value}`}>{t("Open this chain")}</TextLink>}
-        </>
-      );
-    }
-    return editor === "queue" || editor === "queueName" ? <Picker field={field} path="/api/queues" by="name" /> : undefined;
-  };
   const description = stored.additionalInfo?.["description"];
   return (
     <Stack gap="sm">
@@ -162,7 +138,7 @@ export function NodePanel({ node, onWire }: { node: ChainNode; onWire: (from: st
           )}
         </>
       )}
-      <SchemaForm key={`${node.key} ${stored.type === INPUT_NODE}`} schema={schema} value={stored.configuration} custom={custom} onChange={(configuration) => change({ configuration })} />
+      <SchemaForm key={`${node.key} ${stored.type === INPUT_NODE}`} schema={schema} value={stored.configuration} custom={nodeField} onChange={(configuration) => change({ configuration })} />
     </Stack>
   );
 }

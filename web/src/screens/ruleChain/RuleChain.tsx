@@ -1,6 +1,6 @@
 // The editor of a rule chain.
 
-import { Badge, Button, Group, Menu, Modal, Select, Tabs, Text, Title } from "@mantine/core";
+import { Badge, Button, Group, Menu, Modal, Select, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { lazy, Suspense, useRef, useState, type ReactElement } from "react";
@@ -9,6 +9,7 @@ import { useSession } from "@/app/session";
 import { t } from "@/i18n";
 import { nodeOf, definitionOf, type Component } from "@/ruleChain/components";
 import { addNode, connect, move, reach, setRemark } from "@/ruleChain/edits";
+import { ruleChainDiff } from "@/ruleChain/diff";
 import { writeFile } from "@/ruleChain/file";
 import { arrange, NODE } from "@/ruleChain/layout";
 import { newKey, placeOf, type Remark } from "@/ruleChain/model";
@@ -16,6 +17,7 @@ import { download } from "@/ui/csv";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { Canvas } from "./Canvas";
 import { EditorContext, loadChain, NO_MARKS, useEditor, useNewEditor, type Loaded } from "./editor";
+import { DiffView } from "@/editing/DiffView";
 import { Leaving } from "@/editing/Leaving";
 import { NodePanel } from "./NodePanel";
 import { NodeTypes } from "./NodeTypes";
@@ -23,6 +25,7 @@ import { duplicate, removeSelected, useShortcuts } from "./shortcuts";
 import { WireDialog } from "./WireDialog";
 import classes from "./ruleChain.module.css";
 
+const ChainVersions = lazy(() => import("./ChainVersions"));
 const DebugPanel = lazy(() => import("./DebugPanel"));
 const ReplayPanel = lazy(() => import("./ReplayPanel"));
 
@@ -32,10 +35,19 @@ interface Wanted {
 }
 
 function Conflict(): ReactElement {
-  const { conflict, setConflict, save, drop, entity, metadata } = useEditor();
+  const { conflict, setConflict, save, drop, entity, metadata, id } = useEditor();
+  const theirs = useQuery({ queryKey: ["chain of others", id], enabled: conflict, gcTime: 0, queryFn: () => api.get<unknown>(`/api/ruleChain/${id}/metadata`) });
   return (
-    <Modal opened={conflict} onClose={() => setConflict(false)} title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened={conflict} onClose={() => setConflict(false)} size="xl" title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
       <Text mb="md">{t("Keep your chain, or take that of the other? Yours can be exported before.")}</Text>
+      {theirs.data !== undefined && conflict && (
+        <Stack mb="md" mah="45vh" style={{ overflow: "auto" }} tabIndex={0} role="region" aria-label={t("Theirs beside yours")}>
+          <Title order={2} size="h5">
+            {t("Theirs beside yours")}
+          </Title>
+          <DiffView changes={ruleChainDiff(theirs.data, metadata())} />
+        </Stack>
+      )}
       <Group>
         <Button onClick={() => void save(true)}>{t("Keep mine")}</Button>
         <Button variant="default" onClick={() => void drop().then(() => setConflict(false))}>
@@ -56,6 +68,7 @@ function Tools({ find }: { find: React.RefObject<HTMLInputElement | null> }): Re
   const cache = useQueryClient();
   const some = selected.size > 0 || wire !== undefined;
   const [only] = selected;
+  const [versions, setVersions] = useState(false);
   const remark = (kind: Remark["kind"]): void => {
     const inside = chain.nodes.filter(({ key }) => selected.has(key)).map(placeOf);
     const center = flow.screenToFlowPosition({ x: window.innerWidth / 2, y: window.innerHeight / 2 });
@@ -124,10 +137,12 @@ function Tools({ find }: { find: React.RefObject<HTMLInputElement | null> }): Re
           <Menu.Item disabled={selected.size !== 1} onClick={() => light("downstream")}>{t("Light up what comes after")}</Menu.Item>
           <Menu.Item disabled={marks.lit === undefined} onClick={() => setMarks(marks.counts.size === 0 ? NO_MARKS : { ...marks, lit: undefined })}>{t("Light off")}</Menu.Item>
           <Menu.Divider />
+          <Menu.Item onClick={() => setVersions(true)}>{t("Versions")}</Menu.Item>
           <Menu.Item onClick={() => download(`${entity.name ?? "chain"}.json`, writeFile(entity, editor.metadata()))}>{t("Export")}</Menu.Item>
           <Menu.Item disabled={entity.root} onClick={() => void setRoot().catch(notify.error)}>{t("Make it the root chain")}</Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      <Suspense>{versions && <ChainVersions id={entity.id.id} onClose={() => setVersions(false)} onRestored={editor.drop} />}</Suspense>
       <Button size="compact-sm" variant="subtle" component="a" href={`/ruleChains/${entity.id.id}/details`}>
         {t("Details")}
       </Button>

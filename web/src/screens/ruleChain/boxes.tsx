@@ -2,10 +2,11 @@
 
 import { Handle, NodeResizer, Position, type Node, type NodeProps } from "@xyflow/react";
 import type { ReactElement } from "react";
-import { t } from "@/i18n";
+import { formatNumber, formatTime, plural, t } from "@/i18n";
 import { setRemark } from "@/ruleChain/edits";
 import { isRecord, type ChainNode, type Remark } from "@/ruleChain/model";
 import { useEditor } from "./editor";
+import type { LiveNode } from "./live";
 import classes from "./ruleChain.module.css";
 
 export type RuleBox = Node<{ node: ChainNode }, "rule">;
@@ -17,12 +18,35 @@ export function debugOf(settings: unknown, now = Date.now()): "all" | "failures"
   return allEnabled === true || Number(allEnabledUntil ?? 0) > now ? "all" : failuresEnabled === true ? "failures" : "off";
 }
 
+const compact = (n: number): string => formatNumber(n, { notation: "compact", maximumFractionDigits: 1 });
+
+/** A number and how fast it grows, such as `1.2K · 35/s`. */
+export function pace({ total, perSecond }: LiveNode["input"]): string {
+  return perSecond > 0 ? t("{total} · {rate}/s", { total: compact(total), rate: compact(perSecond) }) : compact(total);
+}
+
+function LiveLine({ node: { input, failures, lastFailure, micros } }: { node: LiveNode }): ReactElement | null {
+  if (input.total === 0 && failures === 0) {
+    return null;
+  }
+  const took = micros === undefined || micros === 0 ? "" : t("{n} µs a message", { n: formatNumber(micros, { maximumSignificantDigits: 2 }) });
+  return (
+    <span className={classes["counts"]} data-live title={took}>
+      {pace(input)}
+      {failures > 0 && (
+        <b title={lastFailure == null ? undefined : `${formatTime(lastFailure.ts)}: ${lastFailure.error}`}> · {plural(failures, "{n} error", "{n} errors")}</b>
+      )}
+    </span>
+  );
+}
+
 export function RuleNodeBox({ data: { node } }: NodeProps<RuleBox>): ReactElement {
-  const { classes: known, findings, marks } = useEditor();
+  const { classes: known, findings, marks, live } = useEditor();
   const component = known.get(node.stored.type);
   const definition = component?.configurationDescriptor.nodeDefinition;
   const found = findings.filter(({ node: key }) => key === node.key);
   const counts = marks.counts.get(node.key);
+  const now = marks.counts.size === 0 ? live.nodes.get(node.stored.id?.id ?? "") : undefined;
   const debug = debugOf(node.stored["debugSettings"]);
   return (
     <div className={classes["node"]} data-category={component?.type ?? "UNKNOWN"} data-dim={marks.lit !== undefined && !marks.lit.has(node.key)} data-node-name={node.stored.name}>
@@ -37,10 +61,11 @@ export function RuleNodeBox({ data: { node } }: NodeProps<RuleBox>): ReactElemen
           !
         </span>
       )}
+      {now !== undefined && <LiveLine node={now} />}
       {counts !== undefined && (
         <span className={classes["counts"]}>
           {t("in {in} · out {out}", { in: counts.in, out: counts.out })}
-          {counts.errors > 0 && <b> · {t("{n} errors", { n: counts.errors })}</b>}
+          {counts.errors > 0 && <b> · {plural(counts.errors, "{n} error", "{n} errors")}</b>}
         </span>
       )}
       {definition?.outEnabled !== false && <Handle type="source" position={Position.Right} />}

@@ -9,6 +9,7 @@ import { apply, begin, redo, undo, type History } from "@/editing/history";
 import { infoWith, readChain, writeChain, type ChainDocument, type ChainMetadata, type Json } from "@/ruleChain/model";
 import { validate, type Finding } from "@/ruleChain/validate";
 import { notify } from "@/ui/feedback";
+import { useLiveCounts } from "./live";
 
 export interface RuleChainEntity extends Entity {
   root: boolean;
@@ -85,6 +86,7 @@ export function useNewEditor({ entity, metadata, components }: Loaded, user: str
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [wire, setWire] = useState<{ from: string; to: string }>();
   const [marks, setMarks] = useState<Marks>(NO_MARKS);
+  const live = useLiveCounts(id);
   const [conflict, setConflict] = useState(false);
   const [saving, setSaving] = useState(false);
   const chain = history.present;
@@ -170,6 +172,8 @@ export function useNewEditor({ entity, metadata, components }: Loaded, user: str
     setWire,
     marks,
     setMarks,
+    /** By node and wire, as they are saved. */
+    live,
   };
 }
 

@@ -26,6 +26,18 @@ const ROWS: readonly { key: string; label: string }[] = [
 const FIRST_OF_MONTH = 5;
 
 export default function Usage(): ReactElement {
+  return (
+    <>
+      <Title order={1} size="h2" mb="md">
+        {t("API usage")}
+      </Title>
+      <UsageTable />
+    </>
+  );
+}
+
+/** The figures as a table, for the screen and, without what can be left out, for a widget. */
+export function UsageTable({ compact = false }: { compact?: boolean }): ReactElement {
   const usage = useQuery({ queryKey: ["usage"], queryFn: () => api.get<Figures>("/api/usage"), refetchInterval: 10_000 });
   if (usage.isPending) {
     return <Waiting />;
@@ -35,18 +47,14 @@ export default function Usage(): ReactElement {
   }
   const format = new Intl.NumberFormat();
   return (
-    <>
-      <Title order={1} size="h2" mb="md">
-        {t("API usage")}
-      </Title>
       <Table maw={760} aria-label={t("API usage")}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>{t("What")}</Table.Th>
-            <Table.Th>{t("When")}</Table.Th>
+            {!compact && <Table.Th>{t("When")}</Table.Th>}
             <Table.Th ta="right">{t("Used")}</Table.Th>
             <Table.Th ta="right">{t("Limit")}</Table.Th>
-            <Table.Th w={200}>{t("Part of the limit")}</Table.Th>
+            {!compact && <Table.Th w={200}>{t("Part of the limit")}</Table.Th>}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -57,17 +65,18 @@ export default function Usage(): ReactElement {
             return (
               <Table.Tr key={key}>
                 <Table.Td>{t(label)}</Table.Td>
-                <Table.Td>{t(n < FIRST_OF_MONTH ? "now" : "this month")}</Table.Td>
+                {!compact && <Table.Td>{t(n < FIRST_OF_MONTH ? "now" : "this month")}</Table.Td>}
                 <Table.Td ta="right">{format.format(used)}</Table.Td>
                 <Table.Td ta="right">{limit === 0 ? t("none") : format.format(limit)}</Table.Td>
-                <Table.Td>
-                  {limit === 0 ? <Text size="sm">–</Text> : <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label: t(label), part: Math.round(part) })} />}
-                </Table.Td>
+                {!compact && (
+                  <Table.Td>
+                    {limit === 0 ? <Text size="sm">–</Text> : <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label: t(label), part: Math.round(part) })} />}
+                  </Table.Td>
+                )}
               </Table.Tr>
             );
           })}
         </Table.Tbody>
       </Table>
-    </>
   );
 }

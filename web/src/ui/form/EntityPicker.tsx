@@ -18,8 +18,10 @@ interface EntityPickerProps {
   /** Where entities are listed. */
   list: string;
   value: unknown;
-  /** The property that is the value, instead of the id. */
+  /** The property that is the value, instead of the id with its type; `id` is the plain id. */
   pick?: string;
+  /** What stands before a plain id in the path of one. */
+  one?: string;
   onChange: (value: EntityId | string | null) => void;
 }
 
@@ -29,27 +31,24 @@ function onePath(id: EntityId): string {
   return `/api/${name === "otaPackage" ? "otaPackage/info" : name}/${id.id}`;
 }
 
-export function EntityPicker({ label, description, required, list, value, pick, onChange }: EntityPickerProps): ReactElement {
+export function EntityPicker({ label, description, required, list, value, pick, one, onChange }: EntityPickerProps): ReactElement {
   const [search, setSearch] = useState("");
   const [wanted] = useDebouncedValue(search, 200);
   const id = typeof value === "object" && value !== null && (value as EntityId).id !== NULL_ID ? (value as EntityId) : undefined;
-  const chosen = pick === undefined ? (id?.id ?? null) : typeof value === "string" ? value : null;
-  const own = useQuery({
-    queryKey: ["picked", id?.entityType, id?.id],
-    enabled: id !== undefined,
-    queryFn: () => api.get<Entity>(onePath(id ?? { entityType: "", id: "" })),
-  });
+  const chosen = pick === undefined ? (id?.id ?? null) : typeof value === "string" && value !== "" ? value : null;
+  const ownPath = id !== undefined ? onePath(id) : one !== undefined && chosen !== null ? one + chosen : undefined;
+  const own = useQuery({ queryKey: ["picked", ownPath], enabled: ownPath !== undefined, queryFn: () => api.get<Entity>(ownPath ?? "") });
   const [path, query] = list.split("?");
   const found = useQuery({
     queryKey: ["picker", list, wanted],
     queryFn: () =>
       api.get<PageData<Entity>>(path ?? list, { ...Object.fromEntries(new URLSearchParams(query)), pageSize: OFFERED, page: 0, textSearch: wanted }),
   });
-  const keyOf = (row: Entity): string => (pick === undefined ? row.id.id : String(row[pick]));
+  const keyOf = (row: Entity): string => (pick === undefined || pick === "id" ? row.id.id : String(row[pick]));
   const rows = found.data?.data ?? [];
   const data = rows.map((row) => ({ value: keyOf(row), label: nameOf(row) }));
   if (chosen !== null && !data.some((one) => one.value === chosen)) {
-    data.unshift({ value: chosen, label: own.data === undefined ? (pick === undefined ? "…" : chosen) : nameOf(own.data) });
+    data.unshift({ value: chosen, label: own.data === undefined ? (pick === undefined && !own.isError ? "…" : chosen) : nameOf(own.data) });
   }
   return (
     <Select

@@ -1,13 +1,15 @@
 // The fields of a form, drawn from their declarations.
 
-import { Checkbox, JsonInput, MultiSelect, NumberInput, PasswordInput, Select, TagsInput, Textarea, TextInput, Title } from "@mantine/core";
-import { useState, type ReactElement } from "react";
+import { Autocomplete, Checkbox, JsonInput, MultiSelect, NumberInput, PasswordInput, Select, TagsInput, Textarea, TextInput, Title } from "@mantine/core";
+import { lazy, Suspense, useState, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { EntityPicker } from "./EntityPicker";
 import { RatesField } from "./RatesField";
 import { RowsField } from "./RowsField";
 import { valueAt, withValue, wordsOf, type FormField, type FormValues } from "./values";
 import classes from "./form.module.css";
+
+const ColorField = lazy(() => import("./ColorField"));
 
 interface FieldProps {
   field: FormField;
@@ -27,7 +29,6 @@ function JsonField({ label, description, value, change }: { label: string; descr
       autosize
       minRows={2}
       maxRows={20}
-      formatOnBlur
       value={text}
       validationError={t("This is no JSON; the last correct value is kept.")}
       onChange={(next) => {
@@ -75,7 +76,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
     case "number":
       return <NumberInput {...common} value={text === "" ? "" : Number(text)} onChange={(next) => change(next === "" ? null : Number(next))} />;
     case "boolean":
-      return <Checkbox mt="xs" label={common.label} {...help} checked={value === true} onChange={(event) => change(event.currentTarget.checked)} />;
+      return <Checkbox mt="xs" label={common.label} {...help} checked={(value ?? field.otherwise) === true} onChange={(event) => change(event.currentTarget.checked)} />;
     case "long":
       return <Textarea {...common} autosize minRows={2} value={text} onChange={(event) => change(event.currentTarget.value)} />;
     case "code":
@@ -93,14 +94,22 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
     case "password":
       return <PasswordInput {...common} autoComplete="new-password" value={text} onChange={(event) => change(event.currentTarget.value)} />;
     case "select":
-      return <Select {...common} data={options} value={text === "" ? null : text} allowDeselect={false} clearable={field.required !== true} onChange={change} />;
+      return <Select {...common} data={options} value={text === "" ? (typeof field.otherwise === "string" ? field.otherwise : null) : text} allowDeselect={false} clearable={field.required !== true && field.otherwise === undefined} onChange={change} />;
     case "several":
       return <MultiSelect {...common} data={options} value={Array.isArray(value) ? value.map(String) : []} onChange={change} />;
+    case "suggest":
+      return <Autocomplete {...common} data={options.map((option) => option.value)} value={text} onChange={change} />;
+    case "color":
+      return (
+        <Suspense fallback={<TextInput {...common} value={text} readOnly />}>
+          <ColorField label={common.label} value={text} change={change} />
+        </Suspense>
+      );
     case "texts":
       return <TagsInput {...common} value={Array.isArray(value) ? value.map(String) : []} onChange={change} />;
     case "entity": {
       const list = (field.list ?? "").replace(/\{([\w.]+)\}/g, (_, path: string) => String(valueAt(values, path) ?? ""));
-      return <EntityPicker {...common} list={list} value={value} {...(field.pick === undefined ? {} : { pick: field.pick })} onChange={change} />;
+      return <EntityPicker {...common} list={list} value={value} {...(field.pick === undefined ? {} : { pick: field.pick })} {...(field.one === undefined ? {} : { one: field.one })} onChange={change} />;
     }
     case "json":
       return <JsonField label={common.label} {...help} value={value} change={change} />;
@@ -125,7 +134,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
         />
       );
     default:
-      return <TextInput {...common} value={text} onChange={(event) => change(event.currentTarget.value)} />;
+      return <TextInput {...common} value={text} placeholder={typeof field.otherwise === "string" ? field.otherwise : undefined} onChange={(event) => change(event.currentTarget.value)} />;
   }
 }
 

@@ -13,21 +13,25 @@ export interface FormField {
   label: string;
   type?:
     | "text" | "number" | "boolean" | "long" | "password" | "select" | "several" | "entity" | "texts" | "json" | "code" | "rows" | "rates" | "heading"
-    | "time" | "hours";
+    | "time" | "hours" | "suggest" | "color";
   required?: boolean;
   help?: string;
-  /** Choices of `select` and `several`. */
+  /** Choices of `select` and `several`; those of `suggest` may be left for another text. */
   options?: readonly (string | FormOption)[];
   /** Of `entity`: where entities are listed; a dotted path in braces is taken from the values. */
   list?: string;
-  /** Of `entity`: the property that is the value, instead of the id. */
+  /** Of `entity`: the property that is the value, instead of the id with its type; `id` is the plain id. */
   pick?: string;
+  /** Of `entity` with a plain id: what stands before the id in the path of one. */
+  one?: string;
   /** Whether the field is shown, by the values around it. */
   when?: (values: FormValues) => boolean;
   /** Fields of each of the `rows`. */
   fields?: readonly FormField[];
   /** `rows` are a map with this field of theirs as its key. */
   keyed?: string;
+  /** What holds, and is shown, where there is no value. */
+  otherwise?: boolean | string;
   /** Value of a new entity or row. */
   initial?: unknown;
   /** Whether it can be set only when the entity is created. */

@@ -128,6 +128,18 @@ function Code({ field, language }: { field: FieldProps; language: "JS" | "TBEL" 
   );
 }
 
+/** An object that is written as JSON. */
+function ObjectJson({ field }: { field: FieldProps }): ReactElement {
+  return (
+    <div>
+      <Text size="xs" fw={500} mb={2}>
+        {field.label}
+      </Text>
+      <RawJson label={field.label} value={field.value ?? {}} onChange={field.onChange} height="140px" />
+    </div>
+  );
+}
+
 function Field(field: FieldProps): ReactElement {
   const { schema, label, value, onChange } = field;
   const custom = field.custom?.(field);
@@ -149,7 +161,8 @@ function Field(field: FieldProps): ReactElement {
     case "script":
       return <Code field={field} language={schema["x-language"] === "JS" || /js/i.test(field.name) ? "JS" : "TBEL"} />;
     case "json":
-      return <Code field={field} language="JSON" />;
+      return typeOf(schema) === "object" ? <ObjectJson field={field} /> : <Code field={field} language="JSON" />;
+    case "pem":
     case "template":
       return <Textarea {...common} autosize minRows={1} maxRows={10} value={textOf(value)} onChange={(event) => onChange(event.currentTarget.value)} />;
     case "relationType":
@@ -183,7 +196,7 @@ function Field(field: FieldProps): ReactElement {
 }
 
 /** The value as JSON text; text that is no JSON is not taken over. */
-export function RawJson({ label, value, onChange }: { label: string; value: unknown; onChange: (value: unknown) => void }): ReactElement {
+export function RawJson({ label, value, onChange, height = "360px" }: { label: string; value: unknown; onChange: (value: unknown) => void; height?: string }): ReactElement {
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   return (
     <Suspense fallback={<Waiting />}>
@@ -191,7 +204,7 @@ export function RawJson({ label, value, onChange }: { label: string; value: unkn
         label={label}
         language="JSON"
         value={text}
-        height="360px"
+        height={height}
         onChange={(next) => {
           setText(next);
           try {

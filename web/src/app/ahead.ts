@@ -1,0 +1,27 @@
+// What the page of a dashboard needs, asked for at once and together instead of one after the other.
+
+import type { QueryClient } from "@tanstack/react-query";
+import { api } from "@/api/client";
+import { currentClaims } from "@/api/session";
+import { live } from "@/live/socket";
+
+/** Begins to load who uses this page; the dashboard that an address names, its screen and the live connection. Visitors have no session yet, so that they wait. */
+export function loadAhead(queries: QueryClient, path: string, search: string): void {
+  const claims = currentClaims();
+  if (claims === undefined || claims.isPublic === true || new URLSearchParams(search).has("publicId")) {
+    return;
+  }
+  void queries.prefetchQuery({ queryKey: ["own user"], queryFn: () => api.get("/api/auth/user") });
+  const id = /^\/dashboards?\/([\w-]{36})$/.exec(path)?.[1];
+  if (id === undefined) {
+    return;
+  }
+  const dashboard = queries.fetchQuery({ queryKey: ["dashboard", id], queryFn: () => api.get<{ configuration?: unknown }>(`/api/dashboard/${id}`) });
+  void import("@/screens/dashboard/Dashboard");
+  live.prepare();
+  Promise.all([dashboard, import("@/widgets/ahead")]).then(
+    ([{ configuration }, { loadRenderers }]) => loadRenderers(configuration),
+    // The screen asks again, and says what is wrong.
+    () => undefined,
+  );
+}

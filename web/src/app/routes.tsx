@@ -1,0 +1,55 @@
+// What is shown at the path of each row of the table of screens. Each screen is loaded when somebody opens it.
+
+import { lazy, type ReactElement } from "react";
+import { GALLERIES, LIBRARIES } from "@/screens/resources/model";
+import { SETTINGS_PAGES } from "@/screens/settings/pages";
+import { SCREENS } from "./screens";
+
+const Home = lazy(() => import("@/screens/home/Home"));
+const Alarms = lazy(() => import("@/screens/alarms/Alarms"));
+const AuditLog = lazy(() => import("@/screens/auditLog/AuditLog"));
+const Profile = lazy(() => import("@/screens/account/Profile"));
+const Security = lazy(() => import("@/screens/account/Security"));
+const Dashboard = lazy(() => import("@/screens/dashboard/Dashboard"));
+const RuleChain = lazy(() => import("@/screens/ruleChain/RuleChain"));
+const RuleChains = lazy(() => import("@/screens/ruleChain/RuleChains"));
+const OverloadScreen = lazy(() => import("@/screens/overload/OverloadScreen"));
+const Images = lazy(() => import("@/screens/resources/Images"));
+const Resources = lazy(() => import("@/screens/resources/Resources"));
+const WidgetEditor = lazy(() => import("@/screens/widgets/WidgetEditor"));
+const WidgetLibrary = lazy(() => import("@/screens/widgets/WidgetLibrary"));
+const Usage = lazy(() => import("@/screens/usage/Usage"));
+const Settings = lazy(() => import("@/screens/settings/Settings"));
+const EntityList = lazy(() => import("@/entities/EntityList"));
+const EntityPage = lazy(() => import("@/entities/EntityPage"));
+
+type Shown = (id: string) => ReactElement;
+
+const SHOWN: Record<string, Shown> = {
+  "/home": () => <Home />,
+  "/alarms/alarms": () => <Alarms />,
+  "/dashboards/:id": (id) => <Dashboard id={id} />,
+  "/dashboard/:id": (id) => <Dashboard id={id} />,
+  "/ruleChains": () => <RuleChains />,
+  "/ruleChains/:id": (id) => <RuleChain key={id} id={id} />,
+  "/security-settings/auditLogs": () => <AuditLog />,
+  "/overload": () => <OverloadScreen />,
+  ...Object.fromEntries(GALLERIES.map((gallery): [string, Shown] => [gallery.path, () => <Images key={gallery.path} gallery={gallery} />])),
+  ...Object.fromEntries(LIBRARIES.map((library): [string, Shown] => [library.path, () => <Resources key={library.path} library={library} />])),
+  "/resources/widgets-library/widget-types/:id": (id) => <WidgetEditor key={id} id={id} />,
+  "/resources/widgets-library/widgets-bundles": () => <WidgetLibrary />,
+  "/usage": () => <Usage />,
+  "/account/profile": () => <Profile />,
+  "/account/security": () => <Security />,
+  ...Object.fromEntries(SETTINGS_PAGES.map((page): [string, Shown] => [page.path, () => <Settings key={page.path} page={page} />])),
+};
+
+/** What is shown by path: screens of their own, and the list and the page of each kind of entities. */
+export const ROUTES: Readonly<Record<string, Shown>> = {
+  ...Object.fromEntries(
+    SCREENS.flatMap(({ path, kind }): [string, Shown][] =>
+      kind === undefined ? [] : [[path, path === kind.path ? () => <EntityList kind={kind} /> : (id) => <EntityPage key={id} kind={kind} id={id} />]],
+    ),
+  ),
+  ...SHOWN,
+};

@@ -1,0 +1,188 @@
+// The live latest values of an entity as rows that can be searched, chosen, and changed where that is allowed.
+
+import { ActionIcon, Button, Checkbox, Group, Table, Text, TextInput } from "@mantine/core";
+import { useState, type FormEvent, type ReactElement, type ReactNode } from "react";
+import { plural, t } from "@/i18n";
+import { useKeys, useValue, type LatestValues } from "@/live/latest";
+import { Ago, EmptyState, notify } from "@/ui/feedback";
+import { Sparkline } from "@/ui/Sparkline";
+
+export function valueText(value: unknown): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Reads what a person typed as the JSON value that it looks like, else as text. */
+export function typedValue(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** Writes a value so that it keeps its type when it is read again: text that looks like JSON is quoted. */
+export function editedText(value: unknown): string {
+  return typeof value === "string" && typedValue(value) === value ? value : JSON.stringify(value);
+}
+
+function EditedValue({ name, value, onSave, onEnd }: { name: string; value: unknown; onSave: (value: unknown) => Promise<void>; onEnd: () => void }): ReactElement {
+  const [text, setText] = useState(() => editedText(value));
+  const [busy, setBusy] = useState(false);
+  const save = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await onSave(typedValue(text));
+      onEnd();
+    } catch (error) {
+      notify.error(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={(event) => void save(event)}>
+      <Group gap={4} wrap="nowrap">
+        <TextInput
+          size="xs"
+          autoFocus
+          aria-label={t("Value of {name}", { name })}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Escape" && onEnd()}
+        />
+        <Button type="submit" size="compact-xs" loading={busy}>
+          {t("Save")}
+        </Button>
+      </Group>
+    </form>
+  );
+}
+
+interface RowProps {
+  values: LatestValues;
+  name: string;
+  course: boolean;
+  chosen: boolean;
+  onChoose: () => void;
+  onSave?: (value: unknown) => Promise<void>;
+  onRemove?: () => void;
+}
+
+function ValueRow({ values, name, course, chosen, onChoose, onSave, onRemove }: RowProps): ReactElement | null {
+  const latest = useValue(values, name);
+  const [editing, setEditing] = useState(false);
+  if (latest === undefined) {
+    return null;
+  }
+  return (
+    <Table.Tr aria-selected={chosen}>
+      <Table.Td w={36}>
+        <Checkbox aria-label={t("Select {name}", { name })} checked={chosen} onChange={onChoose} />
+      </Table.Td>
+      <Table.Td>{name}</Table.Td>
+      <Table.Td data-key={name} maw={420} style={{ fontVariantNumeric: "tabular-nums", overflowWrap: "anywhere" }}>
+        {editing && onSave !== undefined ? <EditedValue name={name} value={latest.value} onSave={onSave} onEnd={() => setEditing(false)} /> : valueText(latest.value)}
+      </Table.Td>
+      {course && (
+        <Table.Td>
+          <Sparkline values={values.history(name).map((point) => Number(point.value))} />
+        </Table.Td>
+      )}
+      <Table.Td>
+        <Ago ts={latest.ts} />
+      </Table.Td>
+      {(onSave !== undefined || onRemove !== undefined) && (
+        <Table.Td>
+          <Group gap={4} wrap="nowrap">
+            {onSave !== undefined && !editing && (
+              <Button size="compact-xs" variant="subtle" aria-label={t("Change {name}", { name })} onClick={() => setEditing(true)}>
+                {t("Change")}
+              </Button>
+            )}
+            {onRemove !== undefined && (
+              <ActionIcon variant="subtle" color="red" aria-label={t("Delete {name}", { name })} onClick={onRemove}>
+                ✕
+              </ActionIcon>
+            )}
+          </Group>
+        </Table.Td>
+      )}
+    </Table.Tr>
+  );
+}
+
+interface TableProps {
+  label: string;
+  values: LatestValues;
+  /** Keys that were deleted here, and come no more. */
+  gone?: ReadonlySet<string>;
+  empty: string;
+  course?: boolean;
+  onSave?: (key: string, value: unknown) => Promise<void>;
+  onRemove?: (key: string) => void;
+  /** Buttons for the chosen keys. */
+  bulk: (keys: string[], done: () => void) => ReactNode;
+}
+
+export function ValueTable({ label, values, gone, empty, course = false, onSave, onRemove, bulk }: TableProps): ReactElement {
+  const [search, setSearch] = useState("");
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const keys = useKeys(values).filter((key) => gone?.has(key) !== true);
+  const found = keys.filter((key) => key.toLowerCase().includes(search.trim().toLowerCase()));
+  const picked = found.filter((key) => chosen.has(key));
+  if (keys.length === 0) {
+    return <EmptyState>{empty}</EmptyState>;
+  }
+  const choose = (key: string): void =>
+    setChosen((before) => {
+      const after = new Set(before);
+      return after.delete(key) ? after : after.add(key);
+    });
+  const hasActions = onSave !== undefined || onRemove !== undefined;
+  return (
+    <>
+      <Group mb="xs" mih={36}>
+        <TextInput aria-label={t("Search")} placeholder={t("Search")} value={search} onChange={(event) => setSearch(event.currentTarget.value)} />
+        <Text size="sm" role="status">
+          {picked.length > 0 ? plural(picked.length, "{n} key is selected", "{n} keys are selected") : plural(found.length, "{n} key", "{n} keys")}
+        </Text>
+        {picked.length > 0 && bulk(picked, () => setChosen(new Set()))}
+      </Group>
+      <Table.ScrollContainer minWidth={480}>
+        <Table aria-label={label}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th w={36}>
+                <Checkbox
+                  aria-label={t("Select all")}
+                  checked={picked.length > 0 && picked.length === found.length}
+                  indeterminate={picked.length > 0 && picked.length < found.length}
+                  onChange={() => setChosen(new Set(picked.length === found.length ? [] : found))}
+                />
+              </Table.Th>
+              {["Key", "Value", ...(course ? ["Course"] : []), "Updated"].map((name) => (
+                <Table.Th key={name}>{t(name)}</Table.Th>
+              ))}
+              {hasActions && <Table.Th>{t("Actions")}</Table.Th>}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {found.map((key) => (
+              <ValueRow
+                key={key}
+                values={values}
+                name={key}
+                course={course}
+                chosen={chosen.has(key)}
+                onChoose={() => choose(key)}
+                {...(onSave === undefined ? {} : { onSave: (value: unknown) => onSave(key, value) })}
+                {...(onRemove === undefined ? {} : { onRemove: () => onRemove(key) })}
+              />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </>
+  );
+}

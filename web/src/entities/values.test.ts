@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { deletionOf } from "./DeleteSeries";
+import { relationFields, relationOf } from "./RelationsTab";
+import { withValues } from "./ShowOnDashboard";
+import { editedText, typedValue } from "./ValueTable";
+
+const here = { entityType: "DEVICE", id: "d" };
+
+test("a value that is changed in place keeps its type", () => {
+  for (const value of [5, true, "on", "5", "", { a: [1] }, "{}"]) {
+    expect(typedValue(editedText(value))).toEqual(value);
+  }
+});
+
+test("a deletion names its period, and none that is empty", () => {
+  expect(deletionOf({ what: "ALL" }, 9)).toEqual({ deleteAllDataForKeys: true });
+  expect(deletionOf({ what: "BETWEEN", from: 1, until: 5, latest: true, rewrite: true }, 9)).toEqual({
+    deleteAllDataForKeys: false, startTs: 1, endTs: 5, deleteLatest: true, rewriteLatestIfDeleted: true,
+  });
+  expect(deletionOf({ what: "BEFORE", until: 5, latest: false, rewrite: true }, 9)).toMatchObject({ startTs: 0, endTs: 5, deleteLatest: false, rewriteLatestIfDeleted: false });
+  expect(deletionOf({ what: "AFTER", from: 5 }, 9)).toMatchObject({ startTs: 5, endTs: 9 });
+  expect(() => deletionOf({ what: "BETWEEN", from: 5, until: 5 }, 9)).toThrow();
+  expect(() => deletionOf({ what: "AFTER" }, 9)).toThrow();
+});
+
+test("a relation begins at the side that was chosen, and only what a role lists can be its other end", () => {
+  const asset = { entityType: "ASSET", id: "a" };
+  const values = { direction: "TO", type: " Feeds ", kind: "ASSET", other: { ASSET: asset, DEVICE: here } };
+  expect(relationOf(here, values)).toMatchObject({ from: asset, to: here, type: "Feeds" });
+  expect(relationOf(here, { ...values, direction: "FROM" })).toMatchObject({ from: here, to: asset });
+  expect(() => relationOf(here, { ...values, kind: "CUSTOMER" })).toThrow();
+  const offered = relationFields("CUSTOMER_USER", "c1").filter(({ type }) => type === "entity");
+  expect(offered.map(({ label }) => label)).not.toContain("Customer");
+  expect(offered[0]?.list).toBe("/api/customer/c1/deviceInfos");
+});
+
+test("values are shown by a widget with an alias of their entity, beside what the dashboard has", () => {
+  const once = withValues(undefined, "system.time_series_chart", { id: here, name: "Pump" }, "timeseries", ["a", "b"]);
+  const twice = withValues(once, "system.cards.value_card", { id: here, name: "Pump" }, "attribute", ["c"]);
+  expect(Object.keys(twice["widgets"] as object)).toHaveLength(2);
+  expect(Object.values(twice["entityAliases"] as Record<string, { alias: string }>).map(({ alias }) => alias)).toEqual(["Pump"]);
+  expect(JSON.stringify(twice)).toContain('"name":"c","type":"attribute"');
+});

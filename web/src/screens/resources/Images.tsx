@@ -1,0 +1,113 @@
+// The gallery of images or SCADA symbols.
+
+import { Badge, Button, Checkbox, FileButton, Group, Image, SegmentedControl, Title } from "@mantine/core";
+import { useLocalStorage } from "@mantine/hooks";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { api } from "@/api/client";
+import { useSession } from "@/app/session";
+import { formatTime, t } from "@/i18n";
+import { DataTable, type Column } from "@/ui/DataTable";
+import { notify } from "@/ui/feedback";
+import { useImage } from "@/ui/images";
+import { UploadButton } from "@/ui/UploadButton";
+import { ImageDrawer } from "./ImageDrawer";
+import { ImageGrid } from "./ImageGrid";
+import { isOfSystem, sizeText, versionOf, type Gallery, type StoredFile } from "./model";
+
+function Thumbnail({ file }: { file: StoredFile }): ReactElement {
+  const { url } = useImage(versionOf(file, "/preview"));
+  return <Image src={url ?? null} alt="" w={36} h={28} fit="contain" style={{ visibility: url === undefined ? "hidden" : "visible" }} />;
+}
+
+const COLUMNS: Column<StoredFile>[] = [
+  { key: "preview", label: "Preview", text: () => "", show: (row) => <Thumbnail file={row} /> },
+  { key: "title", label: "Title", sortable: true, text: (row) => row.title },
+  { key: "resolution", label: "Size in pixels", text: ({ descriptor }) => ((descriptor?.width ?? 0) > 0 ? `${descriptor?.width} × ${descriptor?.height}` : "") },
+  { key: "size", label: "Size", text: ({ descriptor }) => sizeText(descriptor?.size) },
+  { key: "mediaType", label: "Type", text: ({ descriptor }) => descriptor?.mediaType ?? "" },
+  { key: "public", label: "Public", text: (row) => (row.public === true ? t("Yes") : "") },
+  { key: "system", label: "Of the installation", text: (row) => (isOfSystem(row) ? t("Yes") : ""), show: (row) => (isOfSystem(row) ? <Badge variant="outline">{t("Yes")}</Badge> : "") },
+  { key: "createdTime", label: "Created", sortable: true, text: (row) => formatTime(row.createdTime) },
+];
+
+export default function Images({ gallery }: { gallery: Gallery }): ReactElement {
+  const { authority } = useSession();
+  const cache = useQueryClient();
+  const [opened, setOpened] = useState<StoredFile>();
+  const [withSystem, setWithSystem] = useState(false);
+  const [view, setView] = useLocalStorage<"list" | "grid">({ key: "fieldline_images", defaultValue: "list" });
+  const query = { imageSubType: gallery.subType, includeSystemImages: authority === "SYS_ADMIN" || withSystem };
+  const filters = authority === "TENANT_ADMIN" && (
+    <Checkbox label={t("Those of the installation, too")} checked={withSystem} onChange={(event) => setWithSystem(event.currentTarget.checked)} />
+  );
+  const refresh = (): Promise<void> => cache.invalidateQueries({ queryKey: ["list"] });
+  const bringIn = async (file: File | null): Promise<void> => {
+    try {
+      if (file !== null) {
+        setOpened(await api.put<StoredFile>("/api/image/import", JSON.parse(await file.text())));
+        await refresh();
+      }
+    } catch (error) {
+      notify.error(error instanceof SyntaxError ? new Error("This file is no JSON.") : error);
+    }
+  };
+  return (
+    <>
+      <Group justify="space-between" mb="md">
+        <Title order={1} size="h2">
+          {t(gallery.label)}
+        </Title>
+        <Group gap="xs">
+          <SegmentedControl
+            aria-label={t("View")}
+            value={view}
+            onChange={(next) => setView(next === "grid" ? "grid" : "list")}
+            data={[{ value: "list", label: t("List") }, { value: "grid", label: t("Pictures") }]}
+          />
+          <FileButton accept="application/json" onChange={(file) => void bringIn(file)}>
+            {(props) => (
+              <Button variant="default" {...props}>
+                {t("Import")}
+              </Button>
+            )}
+          </FileButton>
+          <UploadButton<StoredFile>
+            label={t("Upload")}
+            accept={gallery.accept}
+            to={(file) => ({ path: "/api/image", fields: { title: file.name.replace(/\.\w+$/, ""), imageSubType: gallery.subType } })}
+            onDone={async (stored) => {
+              await refresh();
+              setOpened(stored);
+            }}
+          />
+        </Group>
+      </Group>
+      {view === "grid" ? (
+        <ImageGrid query={query} filters={filters} onOpen={setOpened} />
+      ) : (
+        <DataTable<StoredFile>
+          label={t(gallery.label)}
+          path="/api/images"
+          query={query}
+          columns={COLUMNS}
+          rowKey={(row) => row.id.id}
+          sort={{ key: "createdTime", order: "DESC" }}
+          onOpen={setOpened}
+          filters={filters}
+        />
+      )}
+      {opened !== undefined && (
+        <ImageDrawer
+          file={opened}
+          accept={gallery.accept}
+          onClose={() => setOpened(undefined)}
+          onChange={(file) => {
+            setOpened(file);
+            void refresh();
+          }}
+        />
+      )}
+    </>
+  );
+}

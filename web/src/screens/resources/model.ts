@@ -1,0 +1,79 @@
+// Images, symbols, scripts and other files that are stored beside entities.
+
+import { NULL_ID } from "@/entities/kinds";
+import type { Authority, EntityId } from "@/api/types";
+
+export interface StoredFile {
+  id: EntityId;
+  createdTime: number;
+  tenantId: EntityId;
+  title: string;
+  resourceType: string;
+  resourceSubType?: string | null;
+  resourceKey: string;
+  fileName: string;
+  /** Changes with the bytes. */
+  etag?: string | null;
+  public?: boolean;
+  publicResourceKey?: string | null;
+  descriptor?: { mediaType?: string; width?: number; height?: number; size?: number } | null;
+  /** Path of its bytes. */
+  link: string;
+  publicLink?: string | null;
+}
+
+export const isOfSystem = (file: { tenantId?: EntityId }): boolean => file.tenantId?.id === NULL_ID;
+
+/** Whether a role may change a file: those of the installation are its administrators' alone. */
+export function mayChange(file: { tenantId?: EntityId }, authority: Authority): boolean {
+  return authority === "SYS_ADMIN" || (authority === "TENANT_ADMIN" && !isOfSystem(file));
+}
+
+/** Returns the address of an image that changes with its bytes, so that no copy of replaced ones is shown. */
+export function versionOf({ link, etag }: StoredFile, part = ""): string {
+  return `${link}${part}?v=${encodeURIComponent(etag ?? "")}`;
+}
+
+/** Writes a number of bytes as people read it. */
+export function sizeText(bytes: number | undefined | null): string {
+  if (bytes === undefined || bytes === null) {
+    return "";
+  }
+  const [divisor, unit] = bytes < 1_024 ? [1, "B"] : bytes < 1_048_576 ? [1_024, "KiB"] : [1_048_576, "MiB"];
+  return `${Math.round((bytes / divisor) * 10) / 10} ${unit}`;
+}
+
+/** What a library shows, and what can be put into it. */
+export interface Library {
+  path: string;
+  label: string;
+  /** What every request for its files has. */
+  query: Record<string, string | boolean>;
+  /** Types that can be added, each with the endings of its files. */
+  types: readonly { type: string; label: string; accept?: string; subType?: string }[];
+}
+
+export const LIBRARIES: readonly Library[] = [
+  {
+    path: "/resources/resources-library", label: "Resource library", query: {},
+    types: [
+      { type: "GENERAL", label: "Any file" },
+      { type: "LWM2M_MODEL", label: "LwM2M model", accept: ".xml" },
+      { type: "JKS", label: "Java key store", accept: ".jks" },
+      { type: "PKCS_12", label: "PKCS #12 key store", accept: ".p12,.pfx" },
+    ],
+  },
+  {
+    path: "/resources/javascript-library", label: "JavaScript library", query: { resourceType: "JS_MODULE" },
+    types: [
+      { type: "JS_MODULE", label: "Module", accept: ".js,.mjs", subType: "MODULE" },
+      { type: "JS_MODULE", label: "Extension", accept: ".js,.mjs", subType: "EXTENSION" },
+    ],
+  },
+];
+
+export const GALLERIES = [
+  { path: "/resources/images", label: "Images", subType: "IMAGE", accept: "image/*" },
+  { path: "/resources/scada-symbols", label: "SCADA symbols", subType: "SCADA_SYMBOL", accept: ".svg" },
+] as const;
+export type Gallery = (typeof GALLERIES)[number];

@@ -1,0 +1,45 @@
+// How the pages look on this browser, besides light and dark: contrast and density. Chosen in the user's menu, and remembered.
+
+import { create } from "zustand";
+
+export type Contrast = "normal" | "high";
+export type Density = "comfortable" | "dense";
+
+const CONTRAST = "fieldline_contrast";
+const DENSITY = "fieldline_density";
+
+interface Appearance {
+  contrast: Contrast;
+  density: Density;
+}
+
+function stored(): Appearance {
+  const contrast = localStorage.getItem(CONTRAST)?.replaceAll('"', "");
+  return {
+    // Who has asked the system for more contrast gets it here, too.
+    contrast: contrast === "high" || (contrast === undefined && matchMedia("(prefers-contrast: more)").matches) ? "high" : "normal",
+    density: localStorage.getItem(DENSITY) === "dense" ? "dense" : "comfortable",
+  };
+}
+
+export const useAppearance = create<Appearance>(() => (typeof localStorage === "undefined" ? { contrast: "normal", density: "comfortable" } : stored()));
+
+/** Lets the style sheets know what was chosen. */
+export function startAppearance(): void {
+  const put = ({ contrast, density }: Appearance): void => {
+    document.documentElement.dataset["contrast"] = contrast;
+    document.documentElement.dataset["density"] = density;
+  };
+  put(useAppearance.getState());
+  useAppearance.subscribe(put);
+}
+
+export function setContrast(contrast: Contrast): void {
+  localStorage.setItem(CONTRAST, contrast);
+  useAppearance.setState({ contrast });
+}
+
+export function setDensity(density: Density): void {
+  localStorage.setItem(DENSITY, density);
+  useAppearance.setState({ density });
+}

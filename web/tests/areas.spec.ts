@@ -1,0 +1,232 @@
+// Main jobs on the screens beside dashboards and rule chains, as people do them.
+
+import { findings } from "./axe";
+import { expect, logIn, test } from "./program";
+
+test.beforeEach(({ page }) => page.emulateMedia({ reducedMotion: "reduce" }));
+
+interface Made {
+  id: { id: string; entityType: string };
+}
+
+test("a relation is added, changed, and deleted; hostile names stay text", async ({ page, program }) => {
+  const name = "<img src=x onerror=window.hit=1>";
+  const device = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Related" });
+  await program.call("TENANT_ADMIN", "/api/asset", { name });
+  await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}?tab=relations`);
+  await page.getByRole("button", { name: "Add a relation" }).click();
+  const form = page.getByRole("dialog", { name: "Add a relation" });
+  await form.getByRole("combobox", { name: "Direction" }).click();
+  await page.getByRole("option", { name: "To here" }).click();
+  await form.getByLabel("Relation type").fill("Feeds");
+  await form.getByRole("combobox", { name: "Kind of the other entity" }).click();
+  await page.getByRole("option", { name: "Asset", exact: true }).click();
+  await form.getByRole("combobox", { name: "Asset", exact: true }).fill("img");
+  await page.getByRole("option", { name }).click();
+  await form.getByLabel("Additional information (JSON)").fill('{"pipe": 3}');
+  await form.getByRole("button", { name: "Add", exact: true }).click();
+  const row = page.getByRole("row", { name: /Feeds/ });
+  await expect(row).toContainText("To here");
+  await expect(row).toContainText('{"pipe":3}');
+  await row.getByRole("button", { name: /^Edit/ }).click();
+  await page.getByLabel("Additional information (JSON)").fill('{"pipe": 4}');
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(row).toContainText('{"pipe":4}');
+  expect(await findings(page)).toEqual([]);
+  await row.getByRole("button", { name: /^Delete/ }).click();
+  await expect(page.getByText("No relations.")).toBeVisible();
+  expect(await page.evaluate(() => (window as unknown as { hit?: number }).hit)).toBeUndefined();
+});
+
+test("an attribute is changed in place, a series is deleted, a value goes onto a dashboard", async ({ page, program }) => {
+  const device = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Valued" });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  await program.send(credentialsId, { pressure: 4, spare: 1 });
+  await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}?tab=attributes`);
+  await page.getByLabel("Key").fill("limit");
+  await page.getByRole("textbox", { name: "Value" }).fill("5");
+  await page.getByRole("button", { name: "Set" }).click();
+  await expect(page.locator('[data-key="limit"]')).toHaveText("5");
+  await page.getByRole("button", { name: "Change limit" }).click();
+  await page.getByRole("textbox", { name: "Value of limit" }).fill("6");
+  await page.getByRole("row", { name: /limit/ }).getByRole("button", { name: "Save" }).click();
+  await expect(page.locator('[data-key="limit"]')).toHaveText("6");
+  await page.getByRole("tab", { name: "Latest telemetry" }).click();
+  await page.getByRole("checkbox", { name: "Select spare" }).check();
+  await page.getByRole("button", { name: "Delete", exact: true }).last().click();
+  await page.getByRole("button", { name: "Delete for good" }).click();
+  await expect(page.locator('[data-key="spare"]')).toHaveCount(0);
+  await page.getByRole("checkbox", { name: "Select pressure" }).check();
+  await page.getByRole("button", { name: "Show on a dashboard" }).click();
+  await page.getByRole("button", { name: "Add the widget" }).click();
+  await expect(page).toHaveURL(/\/dashboards\//);
+  await expect(page.locator("[data-value]").first()).toHaveText("4");
+});
+
+test("an expression is tried with values before it is saved, and history is reprocessed", async ({ page, program }) => {
+  const device = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Computed" });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  await program.send(credentialsId, { celsius: 20 });
+  const field = await program.call<Made>("TENANT_ADMIN", "/api/calculatedField", {
+    name: "Fahrenheit", type: "SIMPLE", entityId: device.id,
+    configuration: { type: "SIMPLE", arguments: { c: { refEntityKey: { key: "celsius", type: "TS_LATEST" }, defaultValue: "10" } }, expression: "c * 1.8 + 32", output: { type: "TIME_SERIES", name: "fahrenheit" } },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/calculatedFields/${field.id.id}`);
+  await page.getByRole("button", { name: "Test: Expression" }).click();
+  const dialog = page.getByRole("dialog", { name: "Test: Expression" });
+  await dialog.getByRole("button", { name: "Run" }).click();
+  await expect(dialog.getByRole("status", { name: "Result" })).toHaveText("50");
+  await dialog.getByRole("textbox", { name: "Expression" }).fill("c * 2 +");
+  await dialog.getByRole("button", { name: "Run" }).click();
+  await expect(dialog.getByRole("status", { name: "Result" })).toContainText("ends too early");
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("tab", { name: "Reprocess" }).click();
+  await page.getByRole("button", { name: "Reprocess", exact: true }).click();
+  await expect(page.getByText("It is done")).toBeVisible();
+  await expect(page.getByRole("row", { name: "Stored results 1" })).toBeVisible();
+  expect(await findings(page)).toEqual([]);
+});
+
+test("an API key is shown once and opens the API; a password tells what it lacks", async ({ page, program }) => {
+  await logIn(page, program, "CUSTOMER_USER", "/account/security");
+  await page.getByRole("button", { name: "Add an API key" }).click();
+  await page.getByLabel("What it is for").fill("Report");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const value = await page.locator("[data-api-key]").textContent();
+  const answer = await fetch(`${program.url}/api/auth/user`, { headers: { "X-Authorization": `ApiKey ${value ?? ""}` } });
+  expect(((await answer.json()) as { email: string }).email).toBe("customer@thingsboard.org");
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await page.getByRole("switch", { name: "Report works" }).press("Space");
+  await expect.poll(async () => (await fetch(`${program.url}/api/auth/user`, { headers: { "X-Authorization": `ApiKey ${value ?? ""}` } })).status).toBe(401);
+  await page.getByLabel(/^New password/).first().fill("abc");
+  await expect(page.getByText(/At least \d+ characters – not yet/)).toBeVisible();
+});
+
+test("a user begins at the dashboard that was chosen, and gets nothing else", async ({ page, program }) => {
+  const dashboard = await program.call<Made>("TENANT_ADMIN", "/api/dashboard", { title: "Only this" });
+  const customer = await program.call<{ customerId: { id: string } }>("CUSTOMER_USER", "/api/auth/user");
+  await program.call("TENANT_ADMIN", `/api/customer/${customer.customerId.id}/dashboard/${dashboard.id.id}`, {});
+  const own = await program.call<Record<string, unknown> & Made>("CUSTOMER_USER", "/api/auth/user");
+  const whole = await program.call<Record<string, unknown>>("TENANT_ADMIN", `/api/user/${own.id.id}`);
+  const info = { ...(whole["additionalInfo"] as object | null), defaultDashboardId: dashboard.id.id, defaultDashboardFullscreen: true };
+  await program.call("TENANT_ADMIN", "/api/user?sendActivationMail=false", { ...whole, additionalInfo: info });
+  await logIn(page, program, "CUSTOMER_USER");
+  await expect(page.getByRole("heading", { name: "Only this" })).toBeVisible();
+  await page.goto(`${program.url}/entities/devices`);
+  await expect(page).toHaveURL(new RegExp(`/dashboard/${dashboard.id.id}`));
+  await expect(page.getByRole("button", { name: "customer@thingsboard.org" })).toBeVisible();
+});
+
+test("contrast, density and language are chosen and remembered", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/entities/devices");
+  await page.getByRole("button", { name: "tenant@thingsboard.org" }).click();
+  await page.getByRole("menuitemradio", { name: "High contrast" }).click();
+  await page.getByRole("menuitemradio", { name: "Dense" }).click();
+  await page.getByRole("menuitemradio", { name: "Deutsch" }).click();
+  await page.reload();
+  await expect(page.locator("html")).toHaveAttribute("data-contrast", "high");
+  await expect(page.locator("html")).toHaveAttribute("data-density", "dense");
+  await expect(page.getByRole("heading", { level: 1, name: "Geräte" })).toBeVisible();
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    expect(await findings(page), colorScheme).toEqual([]);
+    await page.screenshot({ path: `test-results/screens/devices_high_${colorScheme}.png` });
+  }
+});
+
+test("a widget type is written beside its preview, saved by the keyboard, and put into a bundle", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/resources/widgets-library/widget-types");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("Big number");
+  await page.getByRole("dialog").getByRole("button", { name: "Add", exact: true }).click();
+  const preview = page.frameLocator("[data-preview] iframe");
+  await expect(preview.locator(".value")).toHaveText(/^\d+\.?\d*$/);
+  await page.getByRole("tab", { name: "HTML" }).click();
+  await page.getByRole("textbox", { name: "HTML" }).fill('<p class="name"></p><em class="value"></em><script>top.hit = 1</script>');
+  await page.keyboard.press("Control+s");
+  await expect(page.getByText("Saved")).toBeVisible();
+  await expect(preview.locator("em.value")).toHaveText(/^\d+\.?\d*$/);
+  await page.goto(`${program.url}/resources/widgets-library/widgets-bundles`);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("dialog").getByLabel("Title").fill("Our bundle");
+  await page.getByRole("dialog").getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("combobox", { name: "Add a widget" }).click();
+  await page.getByRole("option", { name: "Big number" }).click();
+  await expect(page.getByRole("link", { name: "Big number" })).toBeVisible();
+  expect(await findings(page)).toEqual([]);
+});
+
+test("an image is uploaded, made public, and deleted after who uses it was told", async ({ page, program }) => {
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20" onload="top.hit = 1"><rect width="40" height="20" fill="teal"/><script>top.hit = 1</script></svg>';
+  await logIn(page, program, "TENANT_ADMIN", "/resources/images");
+  await page.locator('input[type="file"][accept="image/*"]').setInputFiles({ name: "teal.svg", mimeType: "image/svg+xml", buffer: Buffer.from(svg) });
+  const drawer = page.getByRole("dialog", { name: "teal" });
+  await expect(drawer.getByRole("img", { name: "teal" })).toBeVisible();
+  await expect(drawer.getByText("Public link")).toBeVisible();
+  const link = (await drawer.getByText(/^http.*\/api\/images\/public\//).first().textContent()) ?? "";
+  expect((await fetch(link)).status).toBe(200);
+  await drawer.getByRole("switch", { name: "Anybody with the link can see it" }).press("Space");
+  await expect.poll(async () => (await fetch(link)).status).toBe(404);
+  expect(await findings(page)).toEqual([]);
+  await program.call("TENANT_ADMIN", "/api/dashboard", { title: "Uses teal", image: "tb-image;/api/images/tenant/teal.svg" });
+  await drawer.getByRole("button", { name: "Delete" }).click();
+  const asked = page.getByRole("dialog", { name: "Delete teal for good?" });
+  await asked.getByRole("button", { name: "Delete" }).click();
+  await expect(asked.getByRole("link", { name: "Uses teal" })).toBeVisible();
+  await asked.getByRole("button", { name: "Delete it all the same" }).click();
+  await expect(page.getByRole("row", { name: /teal/ })).toHaveCount(0);
+  expect(await page.evaluate(() => (window as unknown as { hit?: number }).hit)).toBeUndefined();
+});
+
+test("a script is added to the library and changed in place", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/resources/javascript-library");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.locator('input[type="file"]').setInputFiles({ name: "tools.js", mimeType: "text/javascript", buffer: Buffer.from("export const one = 1;") });
+  const drawer = page.getByRole("dialog", { name: "tools.js" });
+  await expect(drawer.getByRole("textbox", { name: "Script" })).toContainText("one = 1");
+  await drawer.getByRole("textbox", { name: "Script" }).fill("export const two = 2;");
+  await drawer.getByRole("button", { name: "Save the script" }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  await page.reload();
+  await page.getByRole("row", { name: /tools\.js/ }).first().click();
+  await expect(page.getByRole("textbox", { name: "Script" })).toContainText("two = 2");
+});
+
+test("who sends too often is told to the operator, with what to do", async ({ page, program }) => {
+  const limit = async (rate: string): Promise<void> => {
+    const { data } = await program.call<{ data: { profileData: { configuration: Record<string, unknown> } }[] }>("SYS_ADMIN", "/api/tenantProfiles?pageSize=1&page=0");
+    const [profile] = data;
+    await program.call("SYS_ADMIN", "/api/tenantProfile", {
+      ...profile, profileData: { ...profile?.profileData, configuration: { ...profile?.profileData.configuration, transportDeviceTelemetryMsgRateLimit: rate } },
+    });
+  };
+  await limit("2:600");
+  for (let n = 0; n < 8; n++) {
+    await fetch(`${program.url}/api/v1/A1_TEST_TOKEN/telemetry`, { method: "POST", body: '{"a":1}' });
+  }
+  await logIn(page, program, "SYS_ADMIN", "/overload");
+  const entry = page.locator('[data-overload="RATE_LIMIT"]');
+  await expect(entry).toContainText("limit: 2 in 600 s");
+  await expect(entry).toContainText("raise the rate limit in its tenant profile");
+  expect(await findings(page)).toEqual([]);
+  // Other files use the same program.
+  await limit("");
+});
+
+test("a bundle with its widgets is saved as a file and brought in again", async ({ page, program }) => {
+  const type = await program.call<Made>("TENANT_ADMIN", "/api/widgetType", { name: "Packed", descriptor: { type: "latest", sizeX: 4, sizeY: 3, templateHtml: "<b>1</b>", templateCss: "", controllerScript: "", defaultConfig: "{}" } });
+  const bundle = await program.call<Made>("TENANT_ADMIN", "/api/widgetsBundle", { title: "Packed bundle" });
+  await fetch(`${program.url}/api/widgetsBundle/${bundle.id.id}/widgetTypes`, {
+    method: "POST", body: JSON.stringify([type.id.id]), headers: { "Content-Type": "application/json", "X-Authorization": `Bearer ${await program.token("TENANT_ADMIN")}` },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/resources/widgets-library/widgets-bundles/${bundle.id.id}`);
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export with its widgets" }).click();
+  const file = await (await saving).path();
+  await page.goto(`${program.url}/resources/widgets-library/widgets-bundles`);
+  await page.locator('input[type="file"]').first().setInputFiles(file);
+  await expect(page).toHaveURL(/widgets-bundles\/[0-9a-f-]{36}/);
+  expect(page.url()).not.toContain(bundle.id.id);
+  await expect(page.getByRole("heading", { level: 1, name: "Packed bundle" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Packed" })).toBeVisible();
+});

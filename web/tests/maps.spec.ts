@@ -1,0 +1,166 @@
+// Maps: things appear where they say they are and move live; texts of tenants are shown and don't run.
+
+import { readFileSync } from "node:fs";
+import type { Page } from "@playwright/test";
+import { expect, logIn, test, type Program } from "./program";
+
+const AXE = readFileSync("node_modules/axe-core/axe.min.js", "utf8");
+
+/** What axe finds wrong with the maps. */
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const runner = (window as unknown as { axe: { run: (what: string) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
+    const { violations } = await runner.run("[data-placed], [role=region]");
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+  });
+}
+
+const PIXELS = "data:image/svg+xml;utf8," + encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" width="400" height="200"><rect width="400" height="200" fill="#cde"/><rect x="20" y="20" width="160" height="160" fill="#fff"/></svg>');
+const place = (name: string, type = "timeseries"): object => ({ name, type, label: name, settings: {} });
+const layer = (more: object = {}): object => ({ dsType: "entity", dsEntityAliasId: "vans", xKey: place("latitude"), yKey: place("longitude"), ...more });
+const HOSTILE = "<img src=x onerror='top.hacked = 1'><b>Bold</b> ${note} <link-act name='more'>More</link-act>";
+
+function widget(fqn: string, title: string, settings: object, more: object = {}): object {
+  return { typeFullFqn: fqn, config: { title, showTitle: true, settings, datasources: [], ...more } };
+}
+
+const widgets: Record<string, object> = {
+  globe: widget("system.map", "Globe", {
+    mapType: "geoMap",
+    layers: [{ label: "Nowhere", provider: "custom", tileUrl: "http://127.0.0.1:9/{z}/{x}/{y}.png" }],
+    markers: [
+      layer({
+        groups: ["Vans"],
+        additionalDataKeys: [place("note")],
+        label: { show: true, type: "function", patternFunction: "return data.entityName + ' <i>' + (data.latitude > 50 ? 'north' : 'south') + '</i>';" },
+        tooltip: { show: true, type: "pattern", pattern: HOSTILE, tagActions: [{ name: "more", type: "openDashboardState", targetDashboardStateId: "other" }] },
+        markerShape: { shape: "markerShape1", size: 34, color: { type: "range", color: "#307FE5", rangeKey: place("latitude"), range: [{ from: 50, to: null, color: "#00ff00" }] } },
+        edit: { enabledActions: ["add", "move", "remove"], attributeScope: "SERVER_SCOPE" },
+      }),
+    ],
+    polygons: [layer({ polygonKey: place("area", "attribute"), fillType: "stripe" })],
+  }),
+  plan: widget("system.image_map", "Plan", { mapType: "image", imageSource: { sourceType: "image", url: PIXELS }, markers: [layer({ xKey: place("xPos"), yKey: place("yPos") })] }),
+  many: widget("system.map", "Many", { mapType: "geoMap", markers: [layer({ dsEntityAliasId: "many", xKey: place("latitude", "attribute"), yKey: place("longitude", "attribute"), markerClustering: { enable: true } })] }),
+  trip: widget("system.trip_map", "Trip", { mapType: "geoMap", trips: [layer({ showPoints: true })], tripTimeline: { showTimelineControl: true, timeStep: 1_000 } }),
+  old: widget(
+    "system.maps_v2.openstreetmap",
+    "Old",
+    { latKeyName: "latitude", lngKeyName: "longitude", useColorFunction: true, colorFunction: "top.hacked = 1; return 'red';", useLabelFunction: true, labelFunction: "return tinycolor.mix('blue', 'red', data.latitude > 0 ? 100 : 0).toHexString();", label: "${entityName}" },
+    { datasources: [{ type: "entity", entityAliasId: "vans", dataKeys: [place("latitude"), place("longitude")] }] },
+  ),
+};
+const aliasOf = (id: string, name: string): object => ({ id, alias: id, filter: { type: "entityName", entityType: "DEVICE", entityNameFilter: name, resolveMultiple: true } });
+const places = Object.fromEntries(Object.keys(widgets).map((id, n) => [id, { col: (n % 2) * 12, row: Math.floor(n / 2) * 8, sizeX: 12, sizeY: 8 }]));
+const configuration = {
+  widgets,
+  states: {
+    default: { name: "Maps", root: true, layouts: { main: { widgets: places, gridSettings: { columns: 24 } } } },
+    other: { name: "Other ${entityName}", root: false, layouts: { main: { widgets: {}, gridSettings: { columns: 24 } } } },
+  },
+  entityAliases: { vans: aliasOf("vans", "Test Device A1"), many: aliasOf("many", "Parked") },
+  timewindow: { selectedTab: 0, realtime: { timewindowMs: 300_000, interval: 1_000 }, aggregation: { type: "NONE", limit: 1_000 } },
+};
+
+async function prepare(program: Program): Promise<{ van: string; board: string }> {
+  const now = Date.now();
+  const route = Array.from({ length: 5 }, (_, n) => ({ ts: now - 50_000 + n * 10_000, values: { latitude: 48 + n * 0.1, longitude: 9 + n * 0.2 } }));
+  await program.send("A1_TEST_TOKEN", route as unknown as Record<string, unknown>);
+  await program.send("A1_TEST_TOKEN", { latitude: 48.5, longitude: 10, xPos: 0.25, yPos: 0.5, note: "<img src=x onerror='top.hacked = 1'>" });
+  const van = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/tenant/devices?deviceName=Test%20Device%20A1");
+  await program.call("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${van.id.id}/SERVER_SCOPE`, { area: [[48.2, 9.5], [48.8, 9.5], [48.8, 10.5], [48.2, 10.5]] }).catch(() => undefined);
+  for (let n = 0; n < 4; n++) {
+    const parked = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: `Parked ${n}`, type: "default" });
+    await program.call("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${parked.id.id}/SERVER_SCOPE`, { latitude: n < 3 ? 48 + n * 1e-4 : 49, longitude: 9 }).catch(() => undefined);
+  }
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", { title: "Maps", configuration });
+  return { van: van.id.id, board: board.id.id };
+}
+
+test("maps show and follow places, and foreign text and code stay harmless", async ({ page, program }) => {
+  await page.setViewportSize({ width: 1400, height: 1900 });
+  // No test asks the world for its tiles.
+  await page.route(/^https:/, (route) => route.abort());
+  const { board } = await prepare(program);
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board}`);
+  const region = (name: string) => page.getByRole("region", { name, exact: true });
+  const globe = region("Globe");
+  const van = globe.locator(".leaflet-marker-icon");
+  await expect(van).toHaveText("Test Device A1 south");
+  await expect(van.locator("path")).toHaveAttribute("fill", "#307FE5");
+  await expect(globe.getByText("The map's pictures can't be loaded.")).toBeVisible();
+  await expect(globe.locator("path.leaflet-interactive")).toHaveAttribute("fill", /^url\(#map-fill/);
+  await expect(region("Old").locator(".leaflet-marker-icon path")).toHaveAttribute("fill", "#FE7569");
+  await expect(region("Old").locator(".leaflet-marker-icon")).toHaveText("#ff0000");
+  await expect(region("Plan").locator(".leaflet-marker-icon")).toBeVisible();
+  await expect(region("Many").getByRole("button", { name: "3 here. Zooms in." })).toBeVisible();
+  await page.screenshot({ path: "test-results/screens/maps.png" });
+
+  // A popup is cleaned, and its links do what the widget declares.
+  await van.click();
+  const popup = globe.locator(".leaflet-popup-content");
+  await expect(popup.locator("b")).toHaveText("Bold");
+  await expect(popup).toContainText("<img src=x");
+  expect(await popup.locator("[onerror]").count()).toBe(0);
+
+  const before = await van.boundingBox();
+  await program.send("A1_TEST_TOKEN", { latitude: 50.5, longitude: 11 });
+  await expect(van).toHaveText("Test Device A1 north");
+  await expect(van.locator("path")).toHaveAttribute("fill", "#00ff00");
+  expect((await van.boundingBox())?.y).not.toBe(before?.y);
+
+  // Trips: the slider moves the marker back to where it was.
+  const trip = region("Trip");
+  await expect(trip.locator(".leaflet-marker-icon")).toBeVisible();
+  const newest = await trip.locator(".leaflet-marker-icon").boundingBox();
+  await trip.getByRole("slider", { name: "Moment" }).focus();
+  await page.keyboard.press("Home");
+  await expect.poll(async () => (await trip.locator(".leaflet-marker-icon").boundingBox())?.y).toBeGreaterThan(newest?.y ?? Infinity);
+
+  // The list leads to things without a pointer.
+  await region("Many").getByRole("button", { name: "List", exact: true }).click();
+  await region("Many").getByRole("textbox", { name: "Search on the map" }).fill("parked 3");
+  await region("Many").getByRole("listitem").getByRole("button", { name: "Parked 3" }).press("Enter");
+  await expect(region("Many").locator(".leaflet-popup-content")).toContainText("Parked 3");
+  expect(await page.evaluate(() => "hacked" in window)).toBe(false);
+  await page.screenshot({ path: "test-results/screens/maps-after.png" });
+  expect(await findings(page)).toEqual([]);
+
+  await globe.getByRole("button", { name: "Groups" }).click();
+  await page.getByRole("checkbox", { name: "Vans" }).click();
+  await expect(van).toHaveCount(0);
+  await page.getByRole("checkbox", { name: "Vans" }).click();
+  await page.keyboard.press("Escape");
+  await globe.getByRole("button", { name: "Show all" }).click();
+  await van.click();
+  await popup.getByRole("button", { name: "More" }).click();
+  await expect(page).toHaveURL(/state=/);
+});
+
+test("a thing is placed on the plan, and its place is kept", async ({ page, program }) => {
+  const kept = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "New thing", type: "default" });
+  const settings = {
+    mapType: "image",
+    imageSource: { sourceType: "image", url: PIXELS },
+    markers: [layer({ dsEntityAliasId: "new", xKey: place("xPos", "attribute"), yKey: place("yPos", "attribute"), edit: { enabledActions: ["add", "move", "remove"], attributeScope: "SERVER_SCOPE" } })],
+  };
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
+    title: "Placing",
+    configuration: { ...configuration, widgets: { plan: widget("system.image_map", "Plan", settings) }, entityAliases: { new: aliasOf("new", "New thing") }, states: { default: { name: "d", root: true, layouts: { main: { widgets: { plan: { col: 0, row: 0, sizeX: 24, sizeY: 12 } }, gridSettings: { columns: 24 } } } } } },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
+  const plan = page.getByRole("region", { name: "Plan", exact: true });
+  await expect(plan.locator("img.leaflet-image-layer")).toBeVisible();
+  await plan.getByRole("button", { name: "Edit map" }).click();
+  await plan.getByRole("combobox", { name: "Place something" }).click();
+  await page.getByRole("option", { name: "New thing" }).click();
+  await plan.getByRole("button", { name: "Take the middle of the map" }).click();
+  await expect(plan.locator(".leaflet-marker-icon")).toBeVisible();
+  const stored = (): Promise<{ key: string; value: unknown }[]> => program.call("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${kept.id.id}/values/attributes/SERVER_SCOPE`);
+  expect((await stored()).find(({ key }) => key === "xPos")?.value).toBeCloseTo(0.5, 1);
+  await plan.locator(".leaflet-marker-icon").click();
+  await plan.getByRole("button", { name: "Take off the map" }).click();
+  await expect(plan.locator(".leaflet-marker-icon")).toHaveCount(0);
+  expect((await stored()).some(({ key }) => key === "xPos")).toBe(false);
+});
