@@ -72,6 +72,8 @@ def test_libcoap_uploads_and_downloads_in_blocks(run, tenant, device):
     long = {f"key-{number}": "x" * 200 for number in range(30)}
     sent = run(path(device, "attributes"), "-b", "256", method="post", payload=json.dumps(long)).finish()
     assert sent.codes[-1] == "2.01", sent.log
+    # What is acknowledged is durable, and can be read once the rule chain has saved it.
+    assert eventually(lambda: tenant.attributes(device.id, "CLIENT_SCOPE") == long)
     for size in ("64", "1024"):
         read = run(path(device, "attributes"), "-b", size).finish()
         assert json.loads(read.received) == {"client": long}, read.log

@@ -1,7 +1,9 @@
 """Dashboards as user interfaces and scripts use them: imported, assigned, made public."""
 
+import base64
 import json
 
+from access.things import PIXEL
 from harness.people import create_tenancy
 from harness.rest import Rest, unique
 
@@ -20,13 +22,26 @@ EXPORTED = {
         "entityAliases": {},
     },
     "name": "Fleet",
-    "resources": [{"link": "/api/images/tenant/fleet.png", "title": "fleet", "data": "iVBORw0KGgo="}],
+    "resources": [
+        {
+            "link": "/api/images/tenant/fleet.png",
+            "title": "fleet",
+            "type": "IMAGE",
+            "subType": "IMAGE",
+            "fileName": "fleet.png",
+            "public": True,
+            "mediaType": "image/png",
+            # Unlike any other picture, as one that is there already would be used.
+            "data": base64.b64encode(base64.b64decode(PIXEL) + b"fleet").decode(),
+        }
+    ],
 }
 
 
 def test_an_exported_dashboard_comes_back_as_it_went_in(tenant):
     saved = tenant.post("/api/dashboard", EXPORTED).json()
     exported = tenant.get(f"/api/dashboard/{saved['id']['id']}", includeResources="true").json()
+    assert len(exported["resources"][0].pop("publicResourceKey")) == 32
     assert {key: exported[key] for key in EXPORTED} == EXPORTED
     assert json.dumps(exported["configuration"]) == json.dumps(EXPORTED["configuration"]), "in the same order"
     # Imported once more, as into another installation.

@@ -337,7 +337,7 @@ def test_a_user_who_logs_out_or_is_deleted_is_told_nothing_more(shared, home):
     live.commands(watch("TIMESERIES", device))
     live.receive()
     home.admin.delete(f"/api/user/{saved['id']['id']}")
-    assert live.closed(5).code == 1008
+    assert live.closed(5).code == 1000
 
 
 def test_a_slow_client_gets_the_newest_values_and_costs_little(shared, home):

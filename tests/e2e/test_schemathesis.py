@@ -102,11 +102,14 @@ def attack(tmp_path: Path, rest: Rest, settings: str, *options: str) -> dict:
     (tmp_path / "schemathesis.toml").write_text(settings)
     command = [SCHEMATHESIS, "--no-color", "run", f"{rest.base}/v3/api-docs/thingsboard", "--url", rest.base]
     command += ["--header", f"X-Authorization: Bearer {rest.token}", *options]
-    command += ["--generation-deterministic", "--no-shrink", "--continue-on-failure", "--workers", "2"]
+    # One worker: Python 3.11 may fail when two threads build a syntax tree, as hypothesis does ("recursion depth mismatch").
+    command += ["--generation-deterministic", "--no-shrink", "--continue-on-failure", "--workers", "1"]
     command += ["--suppress-health-check", "all", "--warnings", "off"]
     command += ["--report", "json", "--report-json-path", "report.json"]
     for path in ENDS_THE_SESSION:
         command += ["--exclude-path", path]
+    # Ids of answers are used again, and an administrator may delete their own tenant.
+    command += ["--exclude-operation-id", "deleteTenant"]
     said = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=300)
     assert said.returncode == 0, said.stdout[-30_000:] + said.stderr
     return json.loads((tmp_path / "report.json").read_text())

@@ -2,6 +2,8 @@
 
 import requests
 
+from harness.people import create_tenancy
+
 
 def test_the_login_page_learns_that_there_is_no_single_sign_on(shared):
     assert requests.post(f"{shared.http}/api/noauth/oauth2Clients", params={"platform": "WEB"}, timeout=5).json() == []
@@ -34,3 +36,22 @@ def test_who_sees_one_dashboard_alone_learns_which_may_be_opened(rest):
     alone = {"defaultDashboardId": dashboard["id"]["id"], "defaultDashboardFullscreen": True}
     rest.post("/api/user", user | {"additionalInfo": alone}, sendActivationMail="false")
     assert rest.get("/api/system/params").json()["allowedDashboardIds"] == [dashboard["id"]["id"]]
+
+
+def test_an_administrator_may_end_the_own_tenant(sysadmin):
+    ended = create_tenancy(sysadmin)
+    path = f"/api/tenant/{ended.tenant['id']['id']}"
+    ended.customer_user.call("DELETE", path, expect=403)
+    ended.admin.delete(path)
+    sysadmin.get(path, expect=404)
+
+
+def test_a_dashboard_that_is_gone_is_nobodys_home(rest):
+    dashboard = rest.post("/api/dashboard", {"title": "Gone"}).json()
+    user = rest.get("/api/auth/user").json()
+    home = {"defaultDashboardId": dashboard["id"]["id"], "homeDashboardId": dashboard["id"]["id"], "lang": "de_DE"}
+    rest.post("/api/user", user | {"additionalInfo": home}, sendActivationMail="false")
+    rest.delete(f"/api/dashboard/{dashboard['id']['id']}")
+    for path in ("/api/auth/user", f"/api/user/{user['id']['id']}"):
+        info = rest.get(path).json()["additionalInfo"]
+        assert info["lang"] == "de_DE" and "defaultDashboardId" not in info and "homeDashboardId" not in info

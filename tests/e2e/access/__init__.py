@@ -10,11 +10,24 @@ somebody who has not logged in.
     o  served, with what is one's own: it shows nothing of the tenant in question
 """
 
-from access import alarms, assets, chains, dashboards, devices, ota, people, queries, settings, smuggled, widgets
+from access import (
+    alarms,
+    assets,
+    chains,
+    dashboards,
+    devices,
+    ota,
+    people,
+    queries,
+    resources,
+    settings,
+    smuggled,
+    widgets,
+)
 from access.rows import ROLES, TABLE, Row
 from access.world import World
 
-AREAS = (people, settings, dashboards, devices, ota, assets, alarms, queries, chains, widgets, smuggled)
+AREAS = (people, settings, dashboards, devices, ota, assets, alarms, queries, chains, widgets, resources, smuggled)
 """The modules that have put their rows into the table."""
 
 __all__ = ["AREAS", "ROLES", "TABLE", "Row", "World"]

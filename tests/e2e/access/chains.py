@@ -11,8 +11,20 @@ from harness.rest import unique
 CHAIN, NEW_CHAIN = call(ruleChainId=thing("chain")), call(ruleChainId=thing("chain", "make_chain"))
 row("GET /api/ruleChain/{ruleChainId}", "- + - - -", CHAIN)
 row("GET /api/ruleChain/{ruleChainId}/metadata", "- + - - -", CHAIN)
+row("GET /api/ruleChain/{ruleChainId}/counters", "- + - - -", CHAIN)
 row("GET /api/ruleChain/{ruleChainId}/output/labels", "- + - - -", CHAIN, shows="treasure-3")
 row("GET /api/ruleChain/{ruleChainId}/output/labels/usage", "- + - - -", CHAIN, shows="calling_chain")
+row(
+    "GET /api/ruleChain/{ruleChainId}/versions",
+    "- + - - -",
+    call(query=PAGE, ruleChainId=thing("chain")),
+    shows="treasure",
+)
+row(
+    "GET /api/ruleChain/{ruleChainId}/versions/{version}",
+    "- + - - -",
+    call(ruleChainId=thing("chain"), version=thing("chain_version")),
+)
 row("POST /api/ruleChain", "- + - - o", call(lambda w, fresh: {"name": unique("chain"), "type": "CORE"}))
 row("POST /api/ruleChain", "- + - - -", call(fetched("ruleChain", "chain", "make_chain", debugMode=True)))
 row("POST /api/ruleChain/device/default", "- + - - o", call(lambda w, fresh: {"name": unique("chain")}))

@@ -11,6 +11,17 @@ OF_CUSTOMER = call(customerId=customer, dashboardId=thing("dashboard", "make_das
 CUSTOMERS = call(lambda w, fresh: [w.customer_id], dashboardId=thing("dashboard", "make_dashboard"))
 row("GET /api/dashboard/{dashboardId}", "- + + - -", DASHBOARD)
 row("GET /api/dashboard/info/{dashboardId}", "- + + - -", DASHBOARD)
+row(
+    "GET /api/dashboard/{dashboardId}/versions",
+    "- + - - -",
+    call(query=PAGE, dashboardId=thing("dashboard")),
+    shows="treasure",
+)
+row(
+    "GET /api/dashboard/{dashboardId}/versions/{version}",
+    "- + - - -",
+    call(dashboardId=thing("dashboard"), version=thing("dashboard_version")),
+)
 row("POST /api/dashboard", "- + - - o", call(lambda w, fresh: {"title": unique("dashboard")}))
 row("POST /api/dashboard", "- + - - -", call(fetched("dashboard", "dashboard", "make_dashboard", title="stolen")))
 row("DELETE /api/dashboard/{dashboardId}", "- + - - -", NEW_DASHBOARD)

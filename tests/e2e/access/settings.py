@@ -31,6 +31,8 @@ row("GET /api/admin/featuresInfo", "+ - - - -")
 row("GET /api/admin/updates", "+ - - - -")
 row("GET /api/system/info", "+ + + + +")
 row("GET /api/system/params", "+ + + + +")
+row("GET /api/overload", "+ + - - +")
+row("GET /api/uiSettings/helpBaseUrl", "+ + + + +")
 row("GET /api/admin/securitySettings", "+ - - - -")
 row(
     "POST /api/admin/securitySettings",

@@ -12,6 +12,19 @@ from harness.server import eventually
 WIDGET_TYPE = {"descriptor": {"type": "latest", "secret": "treasure"}}
 OTA_PACKAGE = {"type": "FIRMWARE", "version": "1.0", "url": "https://example.org/pump.bin"}
 """A package but for its title and its profile."""
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A picture of one pixel."""
+
+
+def image(name: str) -> dict[str, Any]:
+    """An image as it is imported."""
+    key = f"{name}.png"
+    return {"title": name, "type": "IMAGE", "resourceKey": key, "fileName": key, "public": True, "data": PIXEL}
+
+
+def resource(name: str, kind: str = "GENERAL", end: str = "txt") -> dict[str, Any]:
+    """A file as it is saved."""
+    return {"title": name, "resourceType": kind, "fileName": f"{name}.{end}", "data": "dHJlYXN1cmU="}
 
 
 class Things:
@@ -40,9 +53,16 @@ class Things:
         self.rule_node = self.node_of(self.chain)
         self.calling_chain = self.make_calling_chain()
         self.dashboard = self.make_dashboard()
+        self.dashboard_version = self.newest_version(f"/api/dashboard/{self.dashboard}")
+        self.chain_version = self.newest_version(f"/api/ruleChain/{self.chain}")
         self.widget_type = self.make_widget_type()
         self.widgets_bundle = self.make_widgets_bundle()
         self.package = self.make_package()
+        self.image = self.make_image()
+        self.public_key = self.tenant.get(f"/api/images/tenant/{self.image}/info").json()["publicResourceKey"]
+        self.resource = self.make_resource()
+        script = self.tenant.post("/api/resource", resource(unique("treasure"), "JS_MODULE", "js")).json()
+        self.script, self.script_key = script["id"]["id"], script["resourceKey"]
         self.key = self.make_key()
         self.queue = self.make_queue()
         self.queue_stats = queue_stats(self.tenant)
@@ -73,6 +93,8 @@ class Things:
         self.other_alarm_rule = made("/api/alarm/rule", alarm_rule(self.other_device), name=unique("foreign"))
         package = {"deviceProfileId": {"entityType": "DEVICE_PROFILE", "id": self.other_profile}} | OTA_PACKAGE
         self.other_package = made("/api/otaPackage", package, title=unique("foreign"))
+        self.other_resource = made("/api/resource", resource(unique("foreign")))
+        self.other_image = self.make_image(self.other, "foreign")
         self.other_dashboard = made("/api/dashboard", {"title": unique("foreign")})
         self.other_widget_type = made("/api/widgetType", WIDGET_TYPE, name=unique("foreign"))
         self.other_widgets_bundle = made("/api/widgetsBundle", {"title": unique("foreign")})
@@ -86,6 +108,13 @@ class Things:
         profile = {"deviceProfileId": {"entityType": "DEVICE_PROFILE", "id": self.profile}}
         package = OTA_PACKAGE | profile | {"title": unique("treasure")}
         return self.tenant.post("/api/otaPackage", package).json()["id"]["id"]
+
+    def make_image(self, who: Rest | None = None, name: str = "treasure") -> str:
+        """The key of a new image."""
+        return (who or self.tenant).call("PUT", "/api/image/import", json=image(unique(name))).json()["resourceKey"]
+
+    def make_resource(self) -> str:
+        return self.tenant.post("/api/resource", resource(unique("treasure"))).json()["id"]["id"]
 
     def make_asset_profile(self) -> str:
         return self.tenant.post("/api/assetProfile", {"name": unique("treasure")}).json()["id"]["id"]
@@ -138,6 +167,10 @@ class Things:
         call = chain.node(("flow.TbRuleChainInputNode", {"ruleChainId": self.chain}))
         chain.connect(call, "treasure-3", chain.node(SAVE))
         return chain.save(self.tenant, unique("treasure"))["id"]["id"]
+
+    def newest_version(self, path: str) -> str:
+        page = self.tenant.get(f"{path}/versions", pageSize=1, page=0).json()
+        return str(page["data"][0]["version"])
 
     def make_dashboard(self) -> str:
         dashboard = {"title": unique("treasure"), "configuration": {"secret": "treasure"}}
@@ -200,6 +233,8 @@ class Things:
             "nodes": tenant.get(f"/api/ruleChain/{self.chain}/metadata").json(),
             "chains": tenant.get("/api/ruleChains", **PAGE).json()["totalElements"],
             "dashboard": tenant.get(f"/api/dashboard/{self.dashboard}").json(),
+            "image": tenant.get(f"/api/images/tenant/{self.image}/info").json(),
+            "resource": tenant.get(f"/api/resource/{self.resource}").json(),
             "package": tenant.get(f"/api/otaPackage/info/{self.package}").json(),
             "home dashboard": tenant.get("/api/tenant/dashboard/home/info").json(),
             "keys": tenant.get(f"/api/apiKeys/{self.customer_user.user['id']['id']}", **PAGE).json(),

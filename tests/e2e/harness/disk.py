@@ -58,10 +58,10 @@ def written_length(path: Path) -> int:
     return 0
 
 
-def flip(path: Path, position: int) -> None:
-    """Damages one byte."""
+def flip(path: Path, position: int, count: int = 1) -> None:
+    """Damages bytes, one unless told."""
     with path.open("r+b") as file:
         file.seek(position)
-        byte = file.read(1)[0]
+        damaged = bytes(byte ^ 0x5A for byte in file.read(count))
         file.seek(position)
-        file.write(bytes([byte ^ 0x5A]))
+        file.write(damaged)
