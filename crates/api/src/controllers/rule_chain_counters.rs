@@ -32,7 +32,6 @@ struct RuleNodeFailure {
 #[serde(rename_all = "camelCase")]
 struct RuleNodeCount {
     /// The node.
-    #[schema(value_type = uuid::Uuid)]
     id: RuleNodeId,
     /// Since when it is counted, milliseconds.
     since: i64,

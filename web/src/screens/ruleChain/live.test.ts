@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { liveCounts } from "./live";
 
-const node = (input: number, output: Record<string, number>) => ({ id: "a", since: 0, input, output, failures: 1, timeMicros: 50, lastFailure: { ts: 1, error: "why" } });
+const node = (input: number, output: Record<string, number>) => ({ id: { entityType: "RULE_NODE", id: "a" }, since: 0, input, output, failures: 1, timeMicros: 50, lastFailure: { ts: 1, error: "why" } });
 
 test("counts grow by the second, and a node that began anew has no growth", () => {
   const first = { ts: 1_000, nodes: [node(10, { Success: 10, True: 1 })] };

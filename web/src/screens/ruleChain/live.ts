@@ -32,7 +32,7 @@ export const NO_COUNTS: LiveCounts = { nodes: new Map(), wires: new Map() };
 /** Counts with their growth since an earlier answer. Where a node has begun anew meanwhile, nothing is said of growth. */
 export function liveCounts(now: RuleChainCounts, before: RuleChainCounts | undefined): LiveCounts {
   const seconds = before === undefined ? 0 : (now.ts - before.ts) / 1000;
-  const earlier = new Map(before?.nodes.map((node) => [node.id, node]));
+  const earlier = new Map(before?.nodes.map((node) => [node.id.id, node]));
   const grown = (total: number, was: number | undefined): LiveCount => ({
     total,
     perSecond: was === undefined || seconds <= 0 ? 0 : Math.max(0, (total - was) / seconds),
@@ -40,15 +40,16 @@ export function liveCounts(now: RuleChainCounts, before: RuleChainCounts | undef
   const nodes = new Map<string, LiveNode>();
   const wires = new Map<string, LiveCount>();
   for (const node of now.nodes) {
-    const was = earlier.get(node.id);
-    nodes.set(node.id, {
+    const id = node.id.id;
+    const was = earlier.get(id);
+    nodes.set(id, {
       input: grown(node.input, was?.input),
       failures: node.failures,
       lastFailure: node.lastFailure,
       micros: node.input === 0 ? undefined : node.timeMicros / node.input,
     });
     for (const [label, total] of Object.entries(node.output)) {
-      wires.set(`${node.id}>${label.toLowerCase()}`, grown(total, was?.output[label]));
+      wires.set(`${id}>${label.toLowerCase()}`, grown(total, was?.output[label]));
     }
   }
   return { nodes, wires };
