@@ -3,6 +3,7 @@
 //! Each part of the program owns its options; this module nests them, merges defaults, file, environment and command
 //! line, and refuses invalid settings. The doc comments of the fields are the manual that `fieldline config` prints.
 
+mod aliases;
 mod checks;
 mod layers;
 mod print;

@@ -85,6 +85,10 @@ async fn serve(
 ) -> Result<(), ServeError> {
     let started = Instant::now();
     let config = &loaded.config;
+    if !loaded.without_effect.is_empty() {
+        let names = loaded.without_effect.join(", ");
+        info!("environment variables of ThingsBoard's that have no effect here: {names}");
+    }
     // Read before anything is created, so that a wrong path shows up at the first attempt.
     let certificates = ServerCertificates {
         mqtts: servers::tls(&config.mqtts)?,

@@ -1,4 +1,5 @@
-//! Merges defaults, file, environment and command line into one configuration; later sources win.
+//! Merges defaults, file, ThingsBoard's environment variables, the program's own and the command line into one configuration;
+//! later sources win.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +10,7 @@ use serde::Deserialize as _;
 use toml::{Table, Value};
 
 use super::schema::{ConfigKey, ConfigValueKind, keys};
-use super::{Config, SECRETS, checks};
+use super::{Config, SECRETS, aliases, checks};
 
 /// Every environment variable with this prefix must be a key; those with the test prefix are exempt.
 const PREFIX: &str = "FIELDLINE_";
@@ -53,6 +54,8 @@ pub(crate) struct EffectiveConfig {
     pub(super) values: Table,
     pub(super) sources: BTreeMap<String, ConfigSource>,
     pub(super) keys: Vec<ConfigKey>,
+    /// Environment variables of ThingsBoard's that set nothing here.
+    pub(crate) without_effect: Vec<String>,
 }
 
 impl EffectiveConfig {
@@ -77,7 +80,14 @@ pub(crate) fn load(
     if let Some(path) = file {
         read_file(path, &keys, &mut values, &mut sources, &mut problems);
     }
-    for (name, text) in environment.filter(|(name, _)| is_ours(name)) {
+    let (ours, others): (Vec<_>, Vec<_>) = environment.partition(|(name, _)| is_ours(name));
+    let aliased = aliases::read(&unicode(others));
+    for (path, value, name) in aliased.values {
+        set(&mut values, path, value);
+        sources.insert(path.to_owned(), ConfigSource::Environment(name.to_owned()));
+    }
+    problems.extend(aliased.problems);
+    for (name, text) in ours {
         match variable(&name, &text, &keys) {
             Ok(Some((key, name, value))) => {
                 set(&mut values, &key.path, value);
@@ -118,6 +128,7 @@ pub(crate) fn load(
             values,
             sources,
             keys,
+            without_effect: aliased.without_effect,
         })
     } else {
         Err(ServerConfigError(contradictions))
@@ -127,6 +138,14 @@ pub(crate) fn load(
 fn is_ours(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(PREFIX.as_bytes()) && !name.starts_with(TEST_PREFIX.as_bytes())
+}
+
+/// Returns the variables that are text; what is none belongs to nobody who is read here.
+fn unicode(variables: Vec<(OsString, OsString)>) -> BTreeMap<String, String> {
+    variables
+        .into_iter()
+        .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)))
+        .collect()
 }
 
 /// Returns the key that an environment variable sets, its name and the value; `None` if the variable is not meant for
@@ -335,6 +354,24 @@ mod tests {
         );
         assert_eq!(loaded.source("http.max-connections"), &ConfigSource::File(file));
         assert_eq!(loaded.source("mqtt.listen"), &ConfigSource::Default);
+    }
+
+    #[test]
+    fn names_of_thingsboard_are_weaker_than_the_programs_own() {
+        let loaded = env(&[
+            ("HTTP_BIND_PORT", "9090"),
+            ("MQTT_BIND_PORT", "2883"),
+            ("FIELDLINE_MQTT_LISTEN", "127.0.0.1:1"),
+            ("SPRING_DATASOURCE_URL", "jdbc:postgresql://db/tb"),
+            ("CACHE_TYPE", "redis"),
+        ])
+        .unwrap();
+        let config = &loaded.config;
+        assert_eq!((config.http.listen.port(), config.mqtt.listen.port()), (9090, 1));
+        assert_eq!(config.sql.url.as_deref(), Some("postgres://db/tb"));
+        let source = ConfigSource::Environment("HTTP_BIND_PORT".to_owned());
+        assert_eq!(loaded.source("http.listen"), &source);
+        assert_eq!(loaded.without_effect, ["CACHE_TYPE"]);
     }
 
     #[test]

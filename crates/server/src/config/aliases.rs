@@ -1,0 +1,465 @@
+//! ThingsBoard's names of environment variables, so that what started a ThingsBoard starts this program.
+//!
+//! They are weaker than the program's own variables. A variable whose subject this program decides by itself (caches, script
+//! runners, membership) has no effect, and is named once in the log. Names, forms and defaults are those of ThingsBoard's
+//! `thingsboard.yml`.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use toml::Value;
+
+/// Begins of variables that are ThingsBoard's; those that set nothing are without effect here.
+const FOREIGN: [&str; 24] = [
+    "CACHE_",
+    "CASSANDRA_",
+    "COAP_",
+    "DATABASE_TS_",
+    "EDGES_",
+    "HTTP_BIND_",
+    "INSTALL_TB",
+    "JS_EVALUATOR",
+    "LOAD_DEMO",
+    "LWM2M_",
+    "METRICS_E",
+    "MQTT_",
+    "NETTY_",
+    "REDIS_",
+    "REMOTE_JS_",
+    "SNMP_",
+    "SPRING_",
+    "SQL_",
+    "TB_",
+    "TRANSPORT_TYPE",
+    "TS_KV_",
+    "UPGRADE_TB",
+    "WEB_APPLICATION_",
+    "ZOOKEEPER_",
+];
+
+/// A variable that says what one setting says, in another form.
+struct SettingAlias {
+    variable: &'static str,
+    path: &'static str,
+    value: fn(&str) -> Result<Value, &'static str>,
+}
+
+const SETTINGS: [SettingAlias; 11] = [
+    alias(
+        "SPRING_DATASOURCE_MAXIMUM_POOL_SIZE",
+        "sql.connections",
+        whole_number,
+    ),
+    alias("NETTY_MAX_PAYLOAD_SIZE", "mqtt.max-packet", whole_number),
+    alias("MQTT_SSL_PEM_CERT", "mqtts.certificate", text),
+    alias("MQTT_SSL_PEM_KEY", "mqtts.private-key", text),
+    alias("COAP_DTLS_PEM_CERT", "coaps.certificate", text),
+    alias("COAP_DTLS_PEM_KEY", "coaps.private-key", text),
+    alias(
+        "DEFAULT_INACTIVITY_TIMEOUT",
+        "activity.inactivity-timeout",
+        seconds,
+    ),
+    alias("JWT_TOKEN_EXPIRATION_TIME", "api.access-token-ttl", seconds),
+    alias(
+        "JWT_REFRESH_TOKEN_EXPIRATION_TIME",
+        "api.refresh-token-ttl",
+        seconds,
+    ),
+    alias("SECURITY_CLAIM_DURATION", "claiming.duration", milliseconds),
+    alias(
+        "SECURITY_CLAIM_ALLOW_CLAIMING_BY_DEFAULT",
+        "claiming.allow-by-default",
+        boolean,
+    ),
+];
+
+const fn alias(
+    variable: &'static str,
+    path: &'static str,
+    value: fn(&str) -> Result<Value, &'static str>,
+) -> SettingAlias {
+    SettingAlias {
+        variable,
+        path,
+        value,
+    }
+}
+
+/// A server whose address and port are two variables, and whether it runs at all a third one.
+struct ListenAlias {
+    path: &'static str,
+    address: &'static str,
+    port: &'static str,
+    default_port: u16,
+    /// The variable that switches the server on; none where it always runs.
+    enabled: Option<&'static str>,
+    /// Whether the server runs where that variable says nothing, but another one does.
+    is_on: bool,
+}
+
+const LISTENERS: [ListenAlias; 5] = [
+    listener(
+        "http.listen",
+        ["HTTP_BIND_ADDRESS", "HTTP_BIND_PORT"],
+        8080,
+        None,
+        true,
+    ),
+    listener(
+        "mqtt.listen",
+        ["MQTT_BIND_ADDRESS", "MQTT_BIND_PORT"],
+        1883,
+        None,
+        true,
+    ),
+    listener(
+        "mqtts.listen",
+        ["MQTT_SSL_BIND_ADDRESS", "MQTT_SSL_BIND_PORT"],
+        8883,
+        Some("MQTT_SSL_ENABLED"),
+        false,
+    ),
+    listener(
+        "coap.listen",
+        ["COAP_BIND_ADDRESS", "COAP_BIND_PORT"],
+        5683,
+        Some("COAP_SERVER_ENABLED"),
+        true,
+    ),
+    listener(
+        "coaps.listen",
+        ["COAP_DTLS_BIND_ADDRESS", "COAP_DTLS_BIND_PORT"],
+        5684,
+        Some("COAP_DTLS_ENABLED"),
+        false,
+    ),
+];
+
+const fn listener(
+    path: &'static str,
+    [address, port]: [&'static str; 2],
+    default_port: u16,
+    enabled: Option<&'static str>,
+    is_on: bool,
+) -> ListenAlias {
+    ListenAlias {
+        path,
+        address,
+        port,
+        default_port,
+        enabled,
+        is_on,
+    }
+}
+
+/// What ThingsBoard's variables say.
+#[derive(Debug, Default)]
+pub(super) struct AliasedSettings {
+    /// Paths of settings with their values, and the variable that says so.
+    pub(super) values: Vec<(&'static str, Value, &'static str)>,
+    /// Variables that set nothing.
+    pub(super) without_effect: Vec<String>,
+    /// Variables whose values cannot be used, and what is expected of them.
+    pub(super) problems: Vec<String>,
+}
+
+/// Reads ThingsBoard's variables among those of the environment.
+pub(super) fn read(environment: &BTreeMap<String, String>) -> AliasedSettings {
+    let mut reader = AliasReader {
+        environment,
+        used: Vec::new(),
+        read: AliasedSettings::default(),
+    };
+    for setting in &SETTINGS {
+        if let Some(text) = reader.get(setting.variable) {
+            reader.put(setting.path, setting.variable, (setting.value)(text));
+        }
+    }
+    for listener in &LISTENERS {
+        reader.listener(listener);
+    }
+    reader.database();
+    let AliasReader { used, mut read, .. } = reader;
+    read.without_effect = environment
+        .keys()
+        .filter(|name| FOREIGN.iter().any(|begin| name.starts_with(begin)))
+        .filter(|name| !used.contains(&name.as_str()))
+        .cloned()
+        .collect();
+    read
+}
+
+struct AliasReader<'a> {
+    environment: &'a BTreeMap<String, String>,
+    used: Vec<&'static str>,
+    read: AliasedSettings,
+}
+
+impl<'a> AliasReader<'a> {
+    /// Returns the value of a variable; an empty one counts as not set, as compose files leave them.
+    fn get(&mut self, variable: &'static str) -> Option<&'a str> {
+        let text = self.environment.get(variable)?.trim();
+        self.used.push(variable);
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn put(&mut self, path: &'static str, variable: &'static str, value: Result<Value, &'static str>) {
+        match value {
+            Ok(value) => self.read.values.push((path, value, variable)),
+            Err(expected) => self
+                .read
+                .problems
+                .push(format!("{variable} (`{path}`): expected {expected}")),
+        }
+    }
+
+    fn listener(&mut self, listener: &ListenAlias) {
+        let address = self.get(listener.address);
+        let port = self.get(listener.port);
+        let switch = listener.enabled.and_then(|variable| self.get(variable));
+        let variable = match (address, port, switch, listener.enabled) {
+            (None, None, Some(_), Some(enabled)) => enabled,
+            (_, Some(_), ..) => listener.port,
+            (Some(_), ..) => listener.address,
+            _ => return,
+        };
+        match switch.map_or(Ok(Value::Boolean(listener.is_on)), boolean) {
+            Ok(Value::Boolean(true)) => {}
+            Ok(_) => return,
+            Err(expected) => {
+                return self.put(listener.path, listener.enabled.unwrap_or(variable), Err(expected));
+            }
+        }
+        let value = match address.map_or(Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), str::parse) {
+            Err(_) => Err("an IP address"),
+            Ok(address) => match port.map_or(Ok(listener.default_port), str::parse) {
+                Err(_) => Err("a port, 0 to 65535"),
+                Ok(port) => Ok(Value::String(SocketAddr::new(address, port).to_string())),
+            },
+        };
+        self.put(listener.path, variable, value);
+    }
+
+    /// The database, and what it keeps: entities always, and time series unless something else is named for them.
+    fn database(&mut self) {
+        const URL: &str = "SPRING_DATASOURCE_URL";
+        const KIND: &str = "DATABASE_TS_TYPE";
+        let user = self.get("SPRING_DATASOURCE_USERNAME");
+        let password = self.get("SPRING_DATASOURCE_PASSWORD");
+        if let Some(driver) = self.get("SPRING_DRIVER_CLASS_NAME")
+            && driver != "org.postgresql.Driver"
+        {
+            self.put(
+                "sql.url",
+                "SPRING_DRIVER_CLASS_NAME",
+                Err("org.postgresql.Driver, no other database is supported"),
+            );
+        }
+        let Some(url) = self.get(URL) else {
+            // All of ThingsBoard's images name the kind, those with a database inside too.
+            let _ = self.get(KIND);
+            return;
+        };
+        let url = postgres_url(url, user, password).map(Value::String);
+        self.put("sql.url", URL, url);
+        match self.get(KIND) {
+            None => self.put("series.kind", URL, text("sql")),
+            Some(kind) => self.put("series.kind", KIND, series_kind(kind)),
+        }
+    }
+}
+
+fn series_kind(kind: &str) -> Result<Value, &'static str> {
+    match kind.to_ascii_lowercase().as_str() {
+        "sql" | "timescale" => text("sql"),
+        _ => Err("sql or timescale"),
+    }
+}
+
+fn text(text: &str) -> Result<Value, &'static str> {
+    Ok(Value::String(text.to_owned()))
+}
+
+fn whole_number(text: &str) -> Result<Value, &'static str> {
+    text.parse().map(Value::Integer).map_err(|_| "a whole number")
+}
+
+fn boolean(text: &str) -> Result<Value, &'static str> {
+    text.to_ascii_lowercase()
+        .parse()
+        .map(Value::Boolean)
+        .map_err(|_| "true or false")
+}
+
+fn seconds(text: &str) -> Result<Value, &'static str> {
+    let seconds: u64 = text.parse().map_err(|_| "a whole number of seconds")?;
+    Ok(Value::String(format!("{seconds}s")))
+}
+
+fn milliseconds(text: &str) -> Result<Value, &'static str> {
+    let milliseconds: u64 = text.parse().map_err(|_| "a whole number of milliseconds")?;
+    Ok(Value::String(format!("{milliseconds}ms")))
+}
+
+/// Makes a `postgres://` address of a JDBC one. The account may be among the JDBC address's parameters; of the others, only
+/// those about TLS and the schema mean something here, the rest tunes a driver that isn't used.
+///
+/// See <https://jdbc.postgresql.org/documentation/use/>.
+fn postgres_url(jdbc: &str, user: Option<&str>, password: Option<&str>) -> Result<String, &'static str> {
+    const EXPECTED: &str = "jdbc:postgresql://host:port/database";
+    let rest = jdbc.strip_prefix("jdbc:postgresql://").ok_or(EXPECTED)?;
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let (host, database) = place.split_once('/').ok_or(EXPECTED)?;
+    if host.is_empty() || host.contains([',', '@']) || database.is_empty() {
+        return Err(EXPECTED);
+    }
+    let mut account = [user.map(encode), password.map(encode)];
+    let mut kept = Vec::new();
+    for (name, value) in parameters.split('&').filter_map(|part| part.split_once('=')) {
+        match name {
+            "user" => account[0] = Some(value.to_owned()),
+            "password" => account[1] = Some(value.to_owned()),
+            "sslmode" | "sslrootcert" | "sslcert" | "sslkey" => kept.push(format!("{name}={value}")),
+            "ssl" if value == "true" => kept.push("sslmode=verify-full".to_owned()),
+            "ApplicationName" => kept.push(format!("application_name={value}")),
+            "currentSchema" => kept.push(format!("options[search_path]={value}")),
+            _ => {}
+        }
+    }
+    let account = match account {
+        [Some(user), Some(password)] => format!("{user}:{password}@"),
+        [Some(user), None] => format!("{user}@"),
+        [None, _] => String::new(),
+    };
+    let query = if kept.is_empty() { "" } else { "?" };
+    Ok(format!(
+        "postgres://{account}{host}/{database}{query}{}",
+        kept.join("&")
+    ))
+}
+
+/// Percent-encodes all but letters and digits, which is more than RFC 3986 asks for and means the same.
+fn encode(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+        encoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aliased(pairs: &[(&str, &str)]) -> AliasedSettings {
+        let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+        read(&pairs.iter().map(owned).collect())
+    }
+
+    fn value(settings: &AliasedSettings, path: &str) -> Option<Value> {
+        let found = settings.values.iter().find(|(one, ..)| *one == path);
+        found.map(|(_, value, _)| value.clone())
+    }
+
+    #[test]
+    fn the_published_compose_files_name_the_database_and_the_ports() {
+        let settings = aliased(&[
+            ("ZOOKEEPER_ENABLED", "true"),
+            ("ZOOKEEPER_URL", "zookeeper:2181"),
+            ("JS_EVALUATOR", "remote"),
+            ("TRANSPORT_TYPE", "remote"),
+            ("METRICS_ENABLED", "true"),
+            ("DATABASE_TS_TYPE", "sql"),
+            ("SPRING_DRIVER_CLASS_NAME", "org.postgresql.Driver"),
+            (
+                "SPRING_DATASOURCE_URL",
+                "jdbc:postgresql://postgres:5432/thingsboard",
+            ),
+            ("SPRING_DATASOURCE_USERNAME", "postgres"),
+            ("SPRING_DATASOURCE_PASSWORD", "p@ss/w:rd"),
+            ("HTTP_BIND_PORT", "9090"),
+            ("COAP_BIND_ADDRESS", "::"),
+            ("PATH", "/bin"),
+        ]);
+        assert_eq!(settings.problems, Vec::<String>::new());
+        let texts = [
+            (
+                "sql.url",
+                "postgres://postgres:p%40ss%2Fw%3Ard@postgres:5432/thingsboard",
+            ),
+            ("series.kind", "sql"),
+            ("http.listen", "0.0.0.0:9090"),
+            ("coap.listen", "[::]:5683"),
+        ];
+        for (path, expected) in texts {
+            assert_eq!(value(&settings, path), Some(Value::from(expected)), "{path}");
+        }
+        assert_eq!(value(&settings, "mqtts.listen"), None);
+        let without_effect = [
+            "JS_EVALUATOR",
+            "METRICS_ENABLED",
+            "TRANSPORT_TYPE",
+            "ZOOKEEPER_ENABLED",
+            "ZOOKEEPER_URL",
+        ];
+        assert_eq!(settings.without_effect, without_effect);
+    }
+
+    #[test]
+    fn parameters_of_a_jdbc_address_are_kept_where_they_mean_something() {
+        let url = "jdbc:postgresql://db/tb?ssl=true&reWriteBatchedInserts=true&currentSchema=iot&user=a%40b&password=x";
+        assert_eq!(
+            postgres_url(url, Some("other"), None).unwrap(),
+            "postgres://a%40b:x@db/tb?sslmode=verify-full&options[search_path]=iot"
+        );
+        for wrong in [
+            "jdbc:hsqldb:mem:tb",
+            "jdbc:postgresql://db",
+            "jdbc:postgresql:///tb",
+            "jdbc:postgresql://a,b/tb",
+        ] {
+            assert!(postgres_url(wrong, None, None).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_server_runs_where_it_is_switched_on() {
+        let off = aliased(&[("MQTT_SSL_ENABLED", "false"), ("MQTT_SSL_BIND_PORT", "8884")]);
+        assert_eq!((off.values.len(), off.problems.len()), (0, 0));
+        let on = aliased(&[
+            ("MQTT_SSL_ENABLED", "TRUE"),
+            ("MQTT_SSL_PEM_CERT", "/tls/server.pem"),
+        ]);
+        assert_eq!(value(&on, "mqtts.listen"), Some(Value::from("0.0.0.0:8883")));
+        assert_eq!(
+            value(&on, "mqtts.certificate"),
+            Some(Value::from("/tls/server.pem"))
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_the_variable_and_repeats_no_secret() {
+        for (name, text, expected) in [
+            (
+                "HTTP_BIND_PORT",
+                "http",
+                "HTTP_BIND_PORT (`http.listen`): expected a port",
+            ),
+            ("MQTT_BIND_ADDRESS", "localhost", "expected an IP address"),
+            (
+                "SPRING_DATASOURCE_URL",
+                "postgresql://u:hunter2@db/tb",
+                "expected jdbc:postgresql",
+            ),
+            ("JWT_TOKEN_EXPIRATION_TIME", "2h", "a whole number of seconds"),
+        ] {
+            let problems = aliased(&[(name, text)]).problems.join("\n");
+            assert!(problems.contains(expected), "{name}: {problems}");
+            assert!(!problems.contains("hunter2"), "{problems}");
+        }
+    }
+}
