@@ -32,8 +32,10 @@ use crate::sql::postgres_kind;
 /// What one statement writes at most.
 const STATEMENT_BYTES: usize = 4 << 20;
 const STATEMENT_ROWS: usize = 10_000;
-/// How long a call may take before its connection counts as dead.
-const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a call that reads may take before its connection counts as dead.
+const READ_TIMEOUT: Duration = Duration::from_secs(15);
+/// The same of one that writes: a commit is as large as what came since the last one, and a slow network needs its time for it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a commit is tried before the caller is told that the database cannot be reached.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -207,7 +209,7 @@ pub(in super::super) fn open(options: &SqlSeriesOptions) -> StoreResult<SeriesTa
         let _inside = runtime.enter();
         PgPoolOptions::new()
             .max_connections(options.connections)
-            .acquire_timeout(CALL_TIMEOUT)
+            .acquire_timeout(READ_TIMEOUT)
             .connect_lazy_with(connect)
     };
     let session = Arc::new(SqlSession {
@@ -217,7 +219,9 @@ pub(in super::super) fn open(options: &SqlSeriesOptions) -> StoreResult<SeriesTa
         is_taken_over: AtomicBool::new(false),
         runtime: Some(runtime),
     });
-    session.call(|session| async move { schema::prepare(&session.pool, session.run).await })?;
+    session.call(WRITE_TIMEOUT, |session| async move {
+        schema::prepare(&session.pool, session.run).await
+    })?;
     let table = |name| {
         SeriesTable::Sql(SqlTable {
             session: Arc::clone(&session),
@@ -238,7 +242,11 @@ pub(in super::super) fn open(options: &SqlSeriesOptions) -> StoreResult<SeriesTa
 
 impl SqlSession {
     /// Runs a call on the database's own thread, and waits for it there where the caller is.
-    fn call<T, F>(self: &Arc<Self>, call: impl FnOnce(Arc<Self>) -> F) -> Result<T, SqlFailure>
+    fn call<T, F>(
+        self: &Arc<Self>,
+        timeout: Duration,
+        call: impl FnOnce(Arc<Self>) -> F,
+    ) -> Result<T, SqlFailure>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, SqlFailure>> + Send + 'static,
@@ -249,7 +257,7 @@ impl SqlSession {
         let (done, outcome) = std::sync::mpsc::sync_channel(1);
         let call = call(Arc::clone(self));
         runtime.spawn(async move {
-            let outcome = tokio::time::timeout(CALL_TIMEOUT, call).await;
+            let outcome = tokio::time::timeout(timeout, call).await;
             // Nobody waits any more where the store has been closed meanwhile.
             let _ = done.send(outcome.unwrap_or(Err(SqlFailure::TimedOut)));
         });
@@ -263,13 +271,15 @@ impl SqlSession {
         F: Future<Output = Result<T, SqlFailure>> + Send + 'static,
     {
         self.end_doubt()?;
-        Ok(self.call(call)?)
+        Ok(self.call(READ_TIMEOUT, call)?)
     }
 
     /// Waits for the end of a transaction whose outcome is not known.
     fn end_doubt(self: &Arc<Self>) -> Result<(), SqlFailure> {
         if self.is_in_doubt.load(Ordering::Acquire) {
-            self.call(|session| async move { schema::renew(&session.pool, session.run).await })?;
+            self.call(READ_TIMEOUT, |session| async move {
+                schema::renew(&session.pool, session.run).await
+            })?;
             self.is_in_doubt.store(false, Ordering::Release);
         }
         Ok(())
@@ -297,7 +307,7 @@ impl SqlSession {
         let started = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
-            let done = self.end_doubt().and_then(|()| self.call(&change));
+            let done = self.end_doubt().and_then(|()| self.call(WRITE_TIMEOUT, &change));
             let Err(failure) = done else { return Ok(()) };
             if matches!(failure, SqlFailure::TakenOver) {
                 self.is_taken_over.store(true, Ordering::Release);

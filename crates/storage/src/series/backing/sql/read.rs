@@ -19,6 +19,8 @@ use super::{SqlFailure, SqlSession, SqlTable};
 /// Entries of the first page of a range, which may be all that is wanted, and of the largest.
 const FIRST_PAGE: usize = 32;
 const LARGEST_PAGE: usize = 1024;
+/// What a page should have at most; entries are expected to be as large as those of the page before.
+const PAGE_BYTES: usize = 1 << 20;
 /// Prefixes that one statement looks for.
 const PREFIXES: usize = 1_000;
 
@@ -256,10 +258,14 @@ impl SqlEntries {
             arguments,
         })?;
         self.is_exhausted = rows.len() < self.page_size;
-        self.page_size = (self.page_size * 4).min(LARGEST_PAGE);
+        let mut bytes = 0;
         for row in &rows {
-            self.page.push_back(entry(row)?);
+            let (key, value) = entry(row)?;
+            bytes += key.len() + value.len();
+            self.page.push_back((key, value));
         }
+        let fitting = PAGE_BYTES * rows.len().max(1) / bytes.max(1);
+        self.page_size = (self.page_size * 4).min(LARGEST_PAGE).min(fitting.max(1));
         if let Some((last, _)) = self.page.back() {
             let behind = Bound::Excluded(last.to_vec());
             match direction {
