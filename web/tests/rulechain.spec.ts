@@ -78,10 +78,6 @@ test("a chain that raises an alarm is built from nothing, by mouse and keyboard"
   const alarms = () => program.call<{ data: { type: string }[] }>("TENANT_ADMIN", "/api/alarms?pageSize=10&page=0");
   await expect.poll(async () => (await alarms()).data.map(({ type }) => type)).toContain("Hot");
 
-  // Nodes and wires count while one looks, without debug.
-  await expect(box(page, "create alarm").locator("[data-live]")).toContainText("1");
-  await expect(page.locator(".react-flow__edge-text", { hasText: "True (1" })).toBeVisible();
-
   // The script is tried with the message that came.
   await box(page, "Is it hot?").click();
   await panel.getByRole("button", { name: "Test the script" }).click();
@@ -99,6 +95,10 @@ test("a chain that raises an alarm is built from nothing, by mouse and keyboard"
   await page.screenshot({ path: "test-results/screens/rulechain_script.png" });
   await dialog.locator(".cm-content").first().fill("return msg.temperature > 50;");
   await dialog.getByRole("button", { name: "Close" }).click();
+
+  // Nodes and wires count while one looks, without debug.
+  await expect(box(page, "create alarm").locator("[data-live]")).toContainText("1");
+  await expect(page.locator(".react-flow__edge-text", { hasText: "True (1" })).toBeVisible();
 
   // Debug: counters, and one message on its way.
   await page.getByRole("tab", { name: "Debug" }).click();
