@@ -4,6 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
+/** There are many of them, and each page needs few: the second form would take more of the program than it saves. */
+const GZIP_ONLY = /icons-[\w-]+\.json$/;
 const TEXT = /\.(html|js|css|json|svg|txt)$/;
 
 for (const name of readdirSync("dist", { recursive: true })) {
@@ -11,6 +13,8 @@ for (const name of readdirSync("dist", { recursive: true })) {
   if (TEXT.test(path)) {
     const bytes = readFileSync(path);
     writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
-    writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+    if (!GZIP_ONLY.test(path)) {
+      writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+    }
   }
 }

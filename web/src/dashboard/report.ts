@@ -1,6 +1,5 @@
 // What of a dashboard is drawn as it was made, what only nearly, which code it brings along, and what nobody here can draw.
 
-import { drawingOf } from "@/widgets/control/Icon";
 import { isKnown } from "@/widgets/registry";
 import { list, object, text, type Json } from "./json";
 import { readDashboard, type Widget } from "./model";
@@ -94,7 +93,6 @@ function notesOf(widget: Widget): string[] {
     ...(actions.some((action) => action["type"] === "customPretty") ? ["An action opens a form of Angular, of which only plain HTML is shown."] : []),
     ...(actions.some((action) => action["type"] === "mobileAction") ? ["An action needs the mobile app."] : []),
     ...(widget.datasources.some(({ type }) => type === "function") ? ["Its values are made up by functions; here such sources have none."] : []),
-    ...(config["showTitleIcon"] === true && drawingOf(text(config["titleIcon"]) ?? "") === undefined ? ["The icon of the title is not drawn."] : []),
     ...(text(config["widgetCss"]) === undefined ? [] : ["Its styles hold here, but what they name may be called otherwise."]),
     ...(/tb-resource;/.test(JSON.stringify(config)) ? ["It loads modules of code, which are not loaded here."] : []),
   ];

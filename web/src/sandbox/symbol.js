@@ -114,10 +114,10 @@ const api = {
   }),
   icon: (elements, icon, size = 12, color = "#0000008A", center = true) => all(elements).filter(({ type }) => type === "g").forEach((element) => {
     element.clear();
-    const path = state.icons[icon];
-    if (path) {
+    const drawing = state.icons[icon];
+    if (drawing) {
       const scale = size / 24;
-      element.path(path).fill("none").stroke({ color, width: 2, linecap: "round", linejoin: "round" }).attr("transform", `scale(${scale}) translate(${center ? "-12 -12" : "0 0"})`);
+      element.path(drawing.path).fill({ color, rule: drawing.rule }).attr("transform", `scale(${scale}) translate(${center ? "-12 -12" : "0 0"})`);
     }
   }),
   cssAnimate: moving.begin, cssAnimation: moving.of, resetCssAnimation: moving.end("stop"), finishCssAnimation: moving.end("finish"),

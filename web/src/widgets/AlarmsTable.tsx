@@ -23,7 +23,7 @@ import gridClasses from "@/ui/grid/grid.module.css";
 import type { WidgetProps } from "./registry";
 import { alarmColumns, alarmRow, latestKeys } from "./table/alarmColumns";
 import { functionContext, madeStyle } from "./table/cells";
-import { RowActions, widthOf } from "./table/RowActions";
+import { RowActions, useActionsWidth } from "./table/RowActions";
 import { readOrder, readTable } from "./table/settings";
 import { Pager } from "./table/TableTools";
 
@@ -79,6 +79,7 @@ export default function AlarmsTable({ widget, requests, act }: WidgetProps): Rea
   const run = (source: string, alarm: Alarm, name?: string): void => act(source, entityOf(alarm), name, alarmRow(alarm, keys));
   const has = (source: string): boolean => actionsOf(config, source).length > 0;
   const actions = actionsOf(config, "actionCellButton");
+  const actionsWidth = useActionsWidth(actions);
   const cellActions = actionsOf(config, "cellClick");
   return (
     <div className={gridClasses["frame"]}>
@@ -108,7 +109,7 @@ export default function AlarmsTable({ widget, requests, act }: WidgetProps): Rea
           page={table.pagination ? { from: page * pageSize, size: pageSize } : undefined}
           pager={table.pagination ? (total) => <Pager page={page} pageSize={pageSize} sizes={table.pageSizes} total={total} onPage={setPage} onSize={(size) => (setPageSize(size), setPage(0))} /> : undefined}
           rowStyle={table.rowStyle === undefined ? undefined : (alarm) => madeStyle(ask, table.rowStyle, ["alarm"], [alarmRow(alarm, keys)])}
-          rowActionsWidth={Math.max(60, widthOf(actions))}
+          rowActionsWidth={Math.max(60, actionsWidth)}
           rowActions={actions.length === 0 ? undefined : (alarm) => <RowActions actions={actions} ask={ask} row={alarmRow(alarm, keys)} inMenu={table.actionsMenu && innerWidth < 600} run={(action) => run("actionCellButton", alarm, action.name)} />}
           onOpen={has("rowClick") ? (alarm) => run("rowClick", alarm) : undefined}
           onDoubleClick={has("rowDoubleClick") ? (alarm) => run("rowDoubleClick", alarm) : undefined}

@@ -4,7 +4,8 @@ import type { CSSProperties, ReactElement } from "react";
 import { actionsOf } from "@/dashboard/actions";
 import { text } from "@/dashboard/model";
 import { t } from "@/i18n";
-import { drawingOf, Icon } from "./control/Icon";
+import { Icon } from "@/icons/Icon";
+import { useDrawings } from "@/icons/drawings";
 import type { WidgetProps } from "./registry";
 import { colorOf } from "./color";
 import { labelOf } from "./values";
@@ -14,6 +15,7 @@ const CARD: CSSProperties = { containerType: "size" };
 
 export default function CountCard({ widget, entities, act }: WidgetProps): ReactElement {
   const { settings } = widget;
+  const drawingOf = useDrawings();
   const icon = text(settings["icon"]) ?? "";
   const count = entities.map((entity) => entity.latest.get("COUNT/count")?.value).find((value) => value !== undefined);
   const isAlarm = widget.fqn.includes("alarm");

@@ -22,7 +22,7 @@ import gridClasses from "@/ui/grid/grid.module.css";
 import type { WidgetProps } from "./registry";
 import { functionContext, madeStyle } from "./table/cells";
 import { entityColumns, entityRow, pageOrder } from "./table/entityColumns";
-import { RowActions, widthOf } from "./table/RowActions";
+import { RowActions, useActionsWidth } from "./table/RowActions";
 import { readOrder, readTable } from "./table/settings";
 import { Pager, TableTools } from "./table/TableTools";
 import { useEntityPages } from "./table/useEntityPages";
@@ -90,6 +90,7 @@ export default function EntitiesTable({ widget, requests, act, tools, rowTools }
   }, [want, table, from, pageSize]);
   const inView = useCallback((start: number, end: number) => want(start, end), [want]);
   const actions = useMemo(() => actionsOf(config, "actionCellButton"), [config]);
+  const actionsWidth = useActionsWidth(actions);
   const cellActions = useMemo(() => actionsOf(config, "cellClick"), [config]);
 
   const save = async (): Promise<void> => {
@@ -169,7 +170,7 @@ export default function EntitiesTable({ widget, requests, act, tools, rowTools }
                   </>
                 )
           }
-          actionsWidth={Math.max(72, 32 + (table.actionsMenu && innerWidth < NARROW && actions.length > 1 ? 26 : widthOf(actions)) + (rowTools === undefined ? 0 : 52))}
+          actionsWidth={Math.max(72, 32 + (table.actionsMenu && innerWidth < NARROW && actions.length > 1 ? 26 : actionsWidth) + (rowTools === undefined ? 0 : 52))}
           sticky={table.stickyHeader}
           tall={columns.some((column) => column.show !== undefined && column.key !== "entityName")}
           empty={t(typed === "" && keyFilters.length === 0 ? "No entities." : "Nothing matches the search.")}

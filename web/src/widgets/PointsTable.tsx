@@ -22,7 +22,7 @@ import type { WidgetProps } from "./registry";
 import { functionContext, madeStyle, MadeContent } from "./table/cells";
 import { labelOf } from "./table/entityColumns";
 import { moments, type Moment } from "./table/moments";
-import { RowActions, widthOf } from "./table/RowActions";
+import { RowActions, useActionsWidth } from "./table/RowActions";
 import { formatOf, keySettings, readOrder, readTable } from "./table/settings";
 import { Pager, TableTools } from "./table/TableTools";
 import { shownValue } from "./text";
@@ -110,6 +110,7 @@ function EntityTab({ widget, act, entity }: WidgetProps & { entity: EntityValues
   const from = table.pagination ? current * pageSize : 0;
   const data = (row: Moment): Json => rowData(row, source?.dataKeys ?? [], source?.latestKeys ?? []);
   const actions = actionsOf(config, "actionCellButton");
+  const actionsWidth = useActionsWidth(actions);
   return (
     <div className={gridClasses["frame"]}>
       <TableTools
@@ -140,7 +141,7 @@ function EntityTab({ widget, act, entity }: WidgetProps & { entity: EntityValues
         onDoubleClick={actionsOf(config, "rowDoubleClick").length > 0 ? (row) => act("rowDoubleClick", entity, undefined, data(row)) : undefined}
         rowStyle={table.rowStyle === undefined ? undefined : (row) => madeStyle(ask, table.rowStyle, ["rowData"], [data(row)])}
         actions={actions.length === 0 ? undefined : (row) => <RowActions actions={actions} ask={ask} row={data(row)} inMenu={table.actionsMenu && innerWidth < 600} run={(action) => act("actionCellButton", entity, action.name, data(row))} />}
-        actionsWidth={Math.max(120, 32 + widthOf(actions))}
+        actionsWidth={Math.max(120, 32 + actionsWidth)}
         tall={columns.some((column) => column.show !== undefined)}
         sticky={table.stickyHeader}
         empty={t(typed === "" ? "No values in this time." : "Nothing matches the search.")}

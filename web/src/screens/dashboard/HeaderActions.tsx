@@ -7,7 +7,7 @@ import type { SourceValues } from "@/dashboard/source";
 import { plainWords } from "@/dashboard/words";
 import { t } from "@/i18n";
 import { useFunctions } from "@/sandbox/functions";
-import { Icon } from "@/widgets/control/Icon";
+import { Icon } from "@/icons/Icon";
 import { contextData } from "@/widgets/contextData";
 import { functionContext } from "@/widgets/table/cells";
 import classes from "./dashboard.module.css";

@@ -6,7 +6,7 @@ import { fontStyle } from "@/dashboard/look";
 import { latestOf } from "@/dashboard/source";
 import { wasSent } from "@/dashboard/emptiness";
 import { t } from "@/i18n";
-import { Icon } from "../control/Icon";
+import { Icon } from "@/icons/Icon";
 import type { WidgetProps } from "../registry";
 import { fillPattern } from "../text";
 import { useColor } from "../useColor";

@@ -1,7 +1,8 @@
 // One button with the look that its settings give it.
 
 import type { ReactElement } from "react";
-import { drawingOf, Icon } from "./Icon";
+import { Icon } from "@/icons/Icon";
+import { useDrawings } from "@/icons/drawings";
 import type { ButtonLook } from "./look";
 import classes from "./control.module.css";
 
@@ -16,6 +17,7 @@ interface LookButtonProps {
 
 /** A disabled one keeps the focus and can be read, but does nothing. */
 export function LookButton({ look, name, disabled, pressed, onClick }: LookButtonProps): ReactElement {
+  const drawingOf = useDrawings();
   const hasIcon = look.icon !== undefined && drawingOf(look.icon) !== undefined;
   const label = look.label ?? (hasIcon ? undefined : name);
   return (

@@ -6,7 +6,7 @@ import { t } from "@/i18n";
 import { isImplicitWhite, safeColor } from "../color";
 import type { WidgetProps } from "../registry";
 import { ControlFrame } from "./ControlFrame";
-import { drawingOf } from "./Icon";
+import { useDrawings } from "@/icons/drawings";
 import { inkOf } from "./look";
 import { switchSettings } from "./Switch";
 import { useControl, useSetting } from "./useControl";
@@ -43,19 +43,20 @@ function Plate({ look, isOn, words }: { look: PowerLook; isOn: boolean; words: s
   const { shape, volume, main, ground } = look;
   const filled = isOn && shape !== "outlined";
   const ink = filled ? ground : main;
-  const path = look.icon === undefined ? undefined : (drawingOf(look.icon) ?? drawingOf("power_settings_new"));
+  const drawingOf = useDrawings();
+  const drawing = look.icon === undefined ? undefined : (drawingOf(look.icon) ?? drawingOf("power_settings_new"));
   return (
     <svg viewBox="0 0 100 100" aria-hidden="true">
       {shape !== "simplified" && <circle cx="50" cy="50" r="47" style={{ fill: ground, stroke: main, strokeWidth: 3 }} />}
       <circle cx="50" cy="50" r={shape === "simplified" ? 48 : 39} style={{ fill: filled ? main : ground, stroke: shape === "outlined" ? main : "light-dark(#c8d0cc, #48524e)", strokeWidth: 1.5 }} />
       {volume && <path d="M18 40a34 34 0 0 1 64 0a40 30 0 0 0 -64 0" style={{ fill: "#fff", opacity: isOn ? 0.12 : 0.5 }} />}
       {volume && <path d="M18 60a34 34 0 0 0 64 0a40 30 0 0 1 -64 0" style={{ fill: "#000", opacity: isOn ? 0.3 : 0.12 }} />}
-      {path === undefined ? (
+      {drawing === undefined ? (
         <text x="50" y="57" textAnchor="middle" style={{ fill: filled ? ground : "currentColor", fontSize: 20, fontWeight: 600 }}>
           {words}
         </text>
       ) : (
-        <path d={path} transform="translate(32 32) scale(1.5)" style={{ fill: "none", stroke: ink, strokeWidth: 2, strokeLinecap: "round", strokeLinejoin: "round" }} />
+        <path d={drawing.path} fillRule={drawing.rule} transform="translate(32 32) scale(1.5)" style={{ fill: ink }} />
       )}
     </svg>
   );

@@ -7,7 +7,7 @@ import { safeColor } from "../color";
 import type { WidgetProps } from "../registry";
 import { scaleOf } from "../values";
 import { ControlFrame } from "./ControlFrame";
-import { Icon } from "./Icon";
+import { Icon } from "@/icons/Icon";
 import { inkOf } from "./look";
 import { numberOf, shownNumber, snapped, stepFor } from "./numbers";
 import { getterOf, setterOf } from "./settings";

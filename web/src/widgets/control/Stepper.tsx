@@ -6,7 +6,8 @@ import { t } from "@/i18n";
 import { isImplicitWhite, safeColor } from "../color";
 import type { WidgetProps } from "../registry";
 import { ControlFrame } from "./ControlFrame";
-import { drawingOf, Icon } from "./Icon";
+import { Icon } from "@/icons/Icon";
+import { useDrawings } from "@/icons/drawings";
 import { inkOf } from "./look";
 import { numberOf, shownNumber, stepped } from "./numbers";
 import { getterOf, setterOf, type Setter } from "./settings";
@@ -27,6 +28,7 @@ function Step({ look, name, icon, disabled, onClick }: StepProps): ReactElement 
   const ground = safeColor(look["backgroundColorOn"]);
   const own = ground !== undefined && !isImplicitWhite(ground);
   const style: CSSProperties = { ...(main === undefined ? {} : { "--ink": own ? main : inkOf(main) }), ...(own ? { background: ground } : {}) };
+  const drawingOf = useDrawings();
   const wanted = text(look["icon"]);
   return look["showButton"] === false ? null : (
     <button type="button" className={classes["step"]} style={style} aria-label={name} aria-disabled={disabled || undefined} onClick={() => disabled || onClick()}>

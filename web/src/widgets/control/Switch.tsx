@@ -7,7 +7,7 @@ import { safeColor } from "../color";
 import type { WidgetProps } from "../registry";
 import { fillPattern } from "../text";
 import { ControlFrame } from "./ControlFrame";
-import { Icon } from "./Icon";
+import { Icon } from "@/icons/Icon";
 import { getterOf, olderGetter, olderSetter, setterOf, type Getter, type Setter } from "./settings";
 import { useControl, useSetting } from "./useControl";
 import { useReading } from "./useReading";

@@ -1,7 +1,7 @@
 // Forms for cards, gauges, bars and texts.
 
 import type { FormField } from "@/ui/form/values";
-import { ICON_NAMES } from "../control/Icon";
+import { ICON_NAMES } from "@/icons/names";
 import type { WidgetForm } from "../forms";
 import { colors, ranges, usuallyOn } from "./parts";
 

@@ -1,6 +1,6 @@
 // How a marker looks: a shape in its colour, or a picture, with its label below.
 
-import { drawingOf } from "../control/Icon";
+import { loadDrawing } from "@/icons/drawings";
 import type { MapItem } from "./items";
 import { cleanMarkup } from "./markup";
 import classes from "./map.module.css";
@@ -52,14 +52,15 @@ function svgPart(name: string, attributes: Record<string, string>): SVGElement {
   return part;
 }
 
-/** The sign on a marker with an icon; for icons that there is no drawing of, the first letter of the name. */
+/** The sign on a marker with an icon: until it has come, and where no set has it, the first letter of the name. */
 function signOf(icon: string, name: string): SVGElement {
-  const path = drawingOf(icon);
-  if (path !== undefined) {
-    return svgPart("path", { d: path, transform: "translate(8.5 6) scale(0.7)", fill: "none", stroke: "#fff", "stroke-width": "2.5", "stroke-linecap": "round", "stroke-linejoin": "round" });
-  }
   const letter = svgPart("text", { x: "17", y: "20", "text-anchor": "middle", "font-size": "16", "font-weight": "600", fill: "#fff" });
   letter.textContent = name.slice(0, 1).toUpperCase();
+  void loadDrawing(icon).then((drawing) => {
+    if (drawing !== undefined) {
+      letter.replaceWith(svgPart("path", { d: drawing.path, "fill-rule": drawing.rule, transform: "translate(8.5 6) scale(0.7)", fill: "#fff" }));
+    }
+  });
   return letter;
 }
 

@@ -11,7 +11,7 @@ import { EmptyState, messageOf, Waiting } from "@/ui/feedback";
 import { drawingText } from "@/ui/images";
 import { ActionGate } from "../actionGate";
 import { ControlFrame } from "../control/ControlFrame";
-import { drawingOf } from "../control/Icon";
+import { loadDrawing, type IconDrawing } from "@/icons/drawings";
 import { getterOf, setterOf } from "../control/settings";
 import { useControl, type Target } from "../control/useControl";
 import { useReading, type Reading } from "../control/useReading";
@@ -40,9 +40,10 @@ function BehaviorReader({ behavior, target, onReading }: ReaderProps): null {
   return null;
 }
 
-function iconsOf(properties: Record<string, Property>): Record<string, string> {
+async function iconsOf(properties: Record<string, Property>): Promise<Record<string, IconDrawing>> {
   const names = Object.values(properties).flatMap(({ type, value }) => (type === "icon" && typeof value === "string" ? [value] : []));
-  return Object.fromEntries(names.flatMap((name) => (drawingOf(name) === undefined ? [] : [[name, drawingOf(name) ?? ""]])));
+  const drawings = await Promise.all(names.map(async (name) => ({ name, drawing: await loadDrawing(name) })));
+  return Object.fromEntries(drawings.flatMap(({ name, drawing }) => (drawing === undefined ? [] : [[name, drawing]])));
 }
 
 function DrawnSymbol({ symbol, widget, entities, act }: { symbol: SymbolModel } & Pick<WidgetProps, "widget" | "entities" | "act">): ReactElement {
@@ -90,10 +91,19 @@ function DrawnSymbol({ symbol, widget, entities, act }: { symbol: SymbolModel } 
     return () => removeEventListener("message", hear);
   }, [symbol, setters, gate]);
   useEffect(() => {
-    if (loaded) {
-      const { drawing, render, tags, properties } = symbol;
-      post({ kind: "program", source: SOURCE, state: { drawing, render, tags, properties, icons: iconsOf(properties), values: JSON.parse(newest.current.values) as Json } });
+    if (!loaded) {
+      return undefined;
     }
+    let wanted = true;
+    const { drawing, render, tags, properties } = symbol;
+    void iconsOf(properties).then((icons) => {
+      if (wanted) {
+        post({ kind: "program", source: SOURCE, state: { drawing, render, tags, properties, icons, values: JSON.parse(newest.current.values) as Json } });
+      }
+    });
+    return () => {
+      wanted = false;
+    };
   }, [loaded, symbol]);
   useEffect(() => {
     if (loaded) {

@@ -5,10 +5,12 @@ import type { ReactElement } from "react";
 import type { Action } from "@/dashboard/actions";
 import { t } from "@/i18n";
 import type { Ask } from "@/sandbox/functions";
-import { drawingOf, Icon } from "../control/Icon";
+import { Icon } from "@/icons/Icon";
+import { useDrawings } from "@/icons/drawings";
 
-/** The width that the buttons of a row need, pixels: an icon that can be drawn needs less than a name. */
-export function widthOf(actions: readonly Action[]): number {
+/** Returns the width that the buttons of a row need, pixels: an icon that can be drawn needs less than a name. */
+export function useActionsWidth(actions: readonly Action[]): number {
+  const drawingOf = useDrawings();
   return actions.reduce((width, { icon, name }) => width + (drawingOf(icon ?? "") === undefined ? Math.min(200, 20 + 7 * name.length) : 26), 0);
 }
 
@@ -22,6 +24,7 @@ interface RowActionsProps {
 }
 
 export function RowActions({ actions, ask, row, inMenu, run }: RowActionsProps): ReactElement | null {
+  const drawingOf = useDrawings();
   // One that is not known yet to be shown is not shown.
   const shown = actions.filter((action) => action.showBody === undefined || ask(action.showBody, ["data"], [row])?.value === true);
   if (shown.length === 0) {
