@@ -26,7 +26,7 @@ def test_nodes_and_connections_are_counted_without_debug(server, rest):
     def counted() -> dict:
         answer = rest.get(f"/api/ruleChain/{saved['id']['id']}/counters").json()
         names = {node["id"]["id"]: node["name"] for node in metadata["nodes"]}
-        return {names[node["id"]]: node for node in answer["nodes"]}
+        return {names[node["id"]["id"]]: node for node in answer["nodes"]}
 
     metadata = rest.get(f"/api/ruleChain/{saved['id']['id']}/metadata").json()
     for n in range(5):

@@ -55,13 +55,37 @@ function backgroundOf(config: Json, settings: Json): string | undefined {
   return color === undefined || isImplicitWhite(color) ? undefined : color;
 }
 
+/** What newer widgets keep free within their card where their settings don't say; the first that fits counts. */
+const PADDINGS: readonly [names: RegExp, padding: string][] = [
+  [/(^|[._])(alarm|entity)_count$/, "12px"],
+  [/aggregated_value_card/, "18px"],
+  [/(^|\.)slider$/, "24px"],
+  [/(^|\.)single_switch$/, "18px 24px"],
+  [/(^|\.)status_widget$/, "0px"],
+  [/wind_speed_and_direction/, "20px 24px 24px"],
+  [/(^|[._])map$/, "8px"],
+  [/chart_card|label_(value_)?card|progress_bar|unread_notif|mobile_app_qr/, "12px"],
+  [/(^|\.)horizontal_.*_card(_with_background)?$/, "0px 24px"],
+  [/_card(_with_background)?$/, "24px"],
+];
+
+/** Returns what a widget keeps free within its card. A ground of their own tells newer widgets from older ones, which keep nothing free. */
+function innerPadding(fqn: string, settings: Json): string | undefined {
+  const usual = PADDINGS.find(([names]) => names.test(fqn))?.[1];
+  if (settings["background"] === undefined) {
+    return length(settings["padding"]) ?? (/_count$/.test(fqn) ? usual : undefined);
+  }
+  return length(settings["padding"]) ?? usual ?? "12px";
+}
+
 /** Returns the style of a card. Its own padding and that which newer widgets have within it are one here. */
-export function cardStyle(config: Json, settings: Json): CSSProperties {
+export function cardStyle(fqn: string, config: Json, settings: Json): CSSProperties {
   const background = backgroundOf(config, settings);
   const color = safeColor(config["color"]);
-  const [outer, inner] = [length(config["padding"]), length(settings["padding"])];
+  const [outer, inner] = [length(config["padding"]), innerPadding(fqn, settings)];
   const isOne = (value: string | undefined): value is string => value !== undefined && !value.includes(" ");
-  const padding = isOne(outer) && isOne(inner) ? `calc(${outer} + ${inner})` : (outer ?? inner);
+  const isNone = outer === undefined || /^0(px)?$/.test(outer);
+  const padding = isNone ? (inner ?? outer) : isOne(outer) && isOne(inner) ? `calc(${outer} + ${inner})` : outer;
   const margin = length(config["margin"]);
   const radius = length(config["borderRadius"]);
   return {

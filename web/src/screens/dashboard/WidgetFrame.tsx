@@ -98,7 +98,7 @@ export const WidgetFrame = memo(function WidgetFrame({ widget, model, params, wi
   const isEntity = sources.filter((source) => (source.type === "entity" || source.type === "device") && !(source === widget.alarmSource && source.aliasId === undefined && source.deviceId === undefined));
   const unresolved = isEntity.length > 0 && plan.every(({ role, request }) => role !== "shown" || request === undefined);
   const title = fillPattern(widget.title, entities[0], sources.flatMap((source) => source.dataKeys));
-  const style = useMemo(() => cardStyle(widget.config, widget.settings), [widget]);
+  const style = useMemo(() => cardStyle(widget.fqn, widget.config, widget.settings), [widget]);
   const fill = useFill();
   const scope = useScopedCss(text(widget.config["widgetCss"]) ?? "");
   const [asTable, setAsTable] = useState(false);
