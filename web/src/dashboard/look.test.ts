@@ -27,6 +27,7 @@ test("a newer widget keeps free within its card what it usually does", () => {
   expect(paddingOf("system.humidity_chart_card", { padding: "4px" }, newer)).toBe("calc(4px + 12px)");
   expect(paddingOf("system.range_chart", {}, { ...newer, padding: "3px" })).toBe("3px");
   expect(paddingOf("system.alarm_count", { padding: "0" }, {})).toBe("12px");
+  expect(cardStyle("system.pie", { padding: "0px", backgroundColor: "rgba(0, 0, 0, 0)" }, {}), "its ground is white within").toEqual({ padding: "12px" });
   expect(paddingOf("system.cards.simple_card", { padding: "8px" }, {})).toBe("8px");
 });
 

@@ -49,7 +49,10 @@ export function fontStyle(value: unknown): CSSProperties {
 const isImplicitBlack = (color: string): boolean => /^(rgba?\(0, ?0, ?0(, ?(0?\.8\d*|1))?\)|#000(000)?|#212121)$/i.test(color);
 
 /** Returns the colour behind a card. Newer widgets have it within them, before a card that can't be seen. */
-function backgroundOf(config: Json, settings: Json): string | undefined {
+function backgroundOf(fqn: string, config: Json, settings: Json): string | undefined {
+  if (settings["background"] === undefined && NEWER.test(fqn)) {
+    return undefined;
+  }
   const inner = object(settings["background"]);
   const color = safeColor(inner["type"] === "color" ? inner["color"] : undefined) ?? safeColor(config["backgroundColor"]);
   return color === undefined || isImplicitWhite(color) ? undefined : color;
@@ -69,18 +72,21 @@ const PADDINGS: readonly [names: RegExp, padding: string][] = [
   [/_card(_with_background)?$/, "24px"],
 ];
 
-/** Returns what a widget keeps free within its card. A ground of their own tells newer widgets from older ones, which keep nothing free. */
+/** Newer widgets whose settings may say nothing of their ground, which is white then. */
+const NEWER = /\.(bars|pie|(horizontal_)?doughnut|polar_area|radar|label(_value)?_card|(image_|trip_|route_)?map|power_button|single_switch|slider|status_widget|toggle_button)$/;
+
+/** Returns whether a widget has a ground of its own within its card. Older ones have none, and keep nothing free. */
+const isNewer = (fqn: string, settings: Json): boolean => settings["background"] !== undefined || NEWER.test(fqn);
+
+/** Returns what a widget keeps free within its card. */
 function innerPadding(fqn: string, settings: Json): string | undefined {
   const usual = PADDINGS.find(([names]) => names.test(fqn))?.[1];
-  if (settings["background"] === undefined) {
-    return length(settings["padding"]) ?? (/_count$/.test(fqn) ? usual : undefined);
-  }
-  return length(settings["padding"]) ?? usual ?? "12px";
+  return length(settings["padding"]) ?? (isNewer(fqn, settings) ? (usual ?? "12px") : /_count$/.test(fqn) ? usual : undefined);
 }
 
 /** Returns the style of a card. Its own padding and that which newer widgets have within it are one here. */
 export function cardStyle(fqn: string, config: Json, settings: Json): CSSProperties {
-  const background = backgroundOf(config, settings);
+  const background = backgroundOf(fqn, config, settings);
   const color = safeColor(config["color"]);
   const [outer, inner] = [length(config["padding"]), innerPadding(fqn, settings)];
   const isOne = (value: string | undefined): value is string => value !== undefined && !value.includes(" ");
