@@ -8,8 +8,9 @@ const METADATA = {
   widgetSizeY: 3,
   stateRenderFunction: "ctx.svg.attr('data-drawn', 'yes');",
   tags: [
-    { tag: "level", stateRenderFunction: "ctx.api.cssAnimate(element, 200).attr({ height: ctx.values.level }); element.fill(ctx.properties.color);" },
+    { tag: "level", stateRenderFunction: "ctx.api.cssAnimate(element, 200).ease('linear').attr({ height: ctx.values.level }); element.fill(ctx.properties.color);" },
     { tag: "text", stateRenderFunction: "ctx.api.text(element, ctx.api.formatValue(ctx.values.level, 1, ctx.properties.units)); ctx.api.font(element, ctx.properties.font, '#222');" },
+    { tag: "sign", stateRenderFunction: "ctx.api.icon(element, ctx.properties.icon, 12, '#123456');" },
     { tag: "valve", stateRenderFunction: "element.fill(ctx.values.open ? '#00aa00' : '#aa0000');", actions: { click: { actionFunction: "ctx.api.callAction(event, 'setOpen', !ctx.values.open);" } } },
     { tag: "flow", stateRenderFunction: "if (ctx.values.open && !ctx.api.connectorAnimation(element)) { ctx.api.connectorAnimate(element, 'M 0 95 L 100 95', 'M 100 95 L 0 95').flowAppearance(4, '#0000ff', 'round', 8, 4).duration(1).direction(true).play(); }" },
     {
@@ -24,12 +25,13 @@ const METADATA = {
   ],
   properties: [
     { id: "color", name: "Color", type: "color", default: "#3388ff" },
+    { id: "icon", name: "Icon", type: "icon", default: "mdi:gauge" },
     { id: "units", name: "Units", type: "units", default: "%" },
     { id: "font", name: "Font", type: "font", default: { family: "Roboto", size: 12, sizeUnit: "px" } },
   ],
 };
 const SYMBOL = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:tb="https://thingsboard.io/svg" viewBox="0 0 100 100" onload="top.hacked = 1"><tb:metadata xmlns=""><![CDATA[${JSON.stringify(METADATA)}]]></tb:metadata>
-<script>top.hacked = 1</script><rect x="1" y="1" width="98" height="98" fill="none" stroke="#333"/><rect tb:tag="level" x="10" y="10" width="30" height="1"/><text tb:tag="text" x="45" y="40">–</text><circle tb:tag="valve" cx="75" cy="70" r="12"/><g tb:tag="flow"/><g tb:tag="thief"/><image href="https://example.org/spy.png"/></svg>`;
+<script>top.hacked = 1</script><rect x="1" y="1" width="98" height="98" fill="none" stroke="#333"/><rect tb:tag="level" x="10" y="10" width="30" height="1"/><text tb:tag="text" x="45" y="40">–</text><circle tb:tag="valve" cx="75" cy="70" r="12"/><g tb:tag="flow"/><g tb:tag="sign"/><g tb:tag="thief"/><image href="https://example.org/spy.png"/></svg>`;
 const PICTURE = "data:image/svg+xml;utf8," + encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" width="300" height="200"><rect width="300" height="200" fill="#245"/></svg>');
 const KEY = { name: "level", type: "timeseries", label: "Level", settings: {} };
 
@@ -66,6 +68,7 @@ test("a symbol shows values, can be clicked, and reaches nothing", async ({ page
   await expect(symbol.locator("text")).toHaveText("40 %");
   await expect(symbol.locator('[tb\\:tag="level"]')).toHaveAttribute("fill", "#ff8800");
   await expect.poll(async () => Number(await symbol.locator('[tb\\:tag="level"]').getAttribute("height"))).toBeCloseTo(40, 1);
+  await expect(symbol.locator('[tb\\:tag="sign"] path')).toHaveAttribute("fill", "#123456");
   await program.send("A1_TEST_TOKEN", { level: 62.5 });
   await expect(symbol.locator("text")).toHaveText("62.5 %");
 

@@ -34,6 +34,12 @@ const propertyOf = ({ type, value }) => {
 
 const all = (elements) => (Array.isArray(elements) ? elements : [elements]).filter(Boolean);
 const ANIMATION = "animation";
+// Symbols name a course as CSS does, or as SVG.js.
+const EASINGS = { linear: "-", ease: "<>", "ease-in": "<", "ease-out": ">", "ease-in-out": "<>" };
+const easingOf = (name) => {
+  const points = /^cubic-bezier\(([^)]*)\)$/.exec(String(name).trim())?.[1].split(",").map(Number);
+  return points?.length === 4 && points.every(Number.isFinite) ? SVG.easing.bezier(...points) : EASINGS[name] ?? (typeof name === "function" || Object.hasOwn(SVG.easing, name) ? name : "-");
+};
 const FLOW = "flow";
 
 // An animation of its own timeline, so that each can be played, stopped and ended alone.
@@ -50,9 +56,10 @@ const animation = (element, duration) => {
     finish: () => { if (endless) { timeline.stop(); } else { timeline.finish(); } return made; },
     speed: (speed) => { timeline.speed(speed); return made; },
     loop: (times, swing) => { endless = !times; runner.loop(times || undefined, swing); return made; },
+    ease: (name) => { runner.ease(easingOf(name)); return made; },
     relative: (x, y) => { runner.transform({ translateX: x, translateY: y }, true); return made; },
   };
-  for (const name of ["ease", "transform", "rotate", "x", "y", "size", "width", "height", "move", "dmove", "scale", "attr"]) {
+  for (const name of ["transform", "rotate", "x", "y", "size", "width", "height", "move", "dmove", "scale", "attr"]) {
     made[name] = (...args) => { runner[name](...args); return made; };
   }
   return made;
