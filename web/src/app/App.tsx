@@ -2,7 +2,7 @@
 
 import { Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Component, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
+import { Component, useEffect, type ReactElement, type ReactNode } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { api, goToLogin } from "@/api/client";
 import { currentClaims, enterAsVisitor, SessionEnded, type TokenClaims } from "@/api/session";
@@ -53,7 +53,6 @@ function Screens(): ReactElement {
   const { user, authority } = useSession();
   return (
     <ScreenBoundary key={path}>
-      <Suspense fallback={<Waiting />}>
         <Switch>
           <Route path="/">
             <Redirect to={beginOf(user)} replace />
@@ -67,7 +66,6 @@ function Screens(): ReactElement {
             <Title order={1}>{t("There is no page here")}</Title>
           </Route>
         </Switch>
-      </Suspense>
     </ScreenBoundary>
   );
 }

@@ -4,6 +4,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { api } from "@/api/client";
 import { currentClaims } from "@/api/session";
 import { live } from "@/live/socket";
+import { Dashboard } from "./routes";
 
 /** Begins to load who uses this page; the dashboard that an address names, its screen and the live connection. Visitors have no session yet, so that they wait. */
 export function loadAhead(queries: QueryClient, path: string, search: string): void {
@@ -17,7 +18,8 @@ export function loadAhead(queries: QueryClient, path: string, search: string): v
     return;
   }
   const dashboard = queries.fetchQuery({ queryKey: ["dashboard", id], queryFn: () => api.get<{ configuration?: unknown }>(`/api/dashboard/${id}`) });
-  void import("@/screens/dashboard/Dashboard");
+  // Its screen asks again where this fails, and says what is wrong.
+  Dashboard.load().catch(() => undefined);
   live.prepare();
   Promise.all([dashboard, import("@/widgets/ahead")]).then(
     ([{ configuration }, { loadRenderers }]) => loadRenderers(configuration),

@@ -1,27 +1,29 @@
 // What is shown at the path of each row of the table of screens. Each screen is loaded when somebody opens it.
 
-import { lazy, type ReactElement } from "react";
+import type { ReactElement } from "react";
 import { GALLERIES, LIBRARIES } from "@/screens/resources/model";
 import { SETTINGS_PAGES } from "@/screens/settings/pages";
+import { loadable } from "@/ui/loadable";
 import { SCREENS } from "./screens";
 
-const Home = lazy(() => import("@/screens/home/Home"));
-const Alarms = lazy(() => import("@/screens/alarms/Alarms"));
-const AuditLog = lazy(() => import("@/screens/auditLog/AuditLog"));
-const Profile = lazy(() => import("@/screens/account/Profile"));
-const Security = lazy(() => import("@/screens/account/Security"));
-const Dashboard = lazy(() => import("@/screens/dashboard/Dashboard"));
-const RuleChain = lazy(() => import("@/screens/ruleChain/RuleChain"));
-const RuleChains = lazy(() => import("@/screens/ruleChain/RuleChains"));
-const OverloadScreen = lazy(() => import("@/screens/overload/OverloadScreen"));
-const Images = lazy(() => import("@/screens/resources/Images"));
-const Resources = lazy(() => import("@/screens/resources/Resources"));
-const WidgetEditor = lazy(() => import("@/screens/widgets/WidgetEditor"));
-const WidgetLibrary = lazy(() => import("@/screens/widgets/WidgetLibrary"));
-const Usage = lazy(() => import("@/screens/usage/Usage"));
-const Settings = lazy(() => import("@/screens/settings/Settings"));
-const EntityList = lazy(() => import("@/entities/EntityList"));
-const EntityPage = lazy(() => import("@/entities/EntityPage"));
+const Home = loadable(() => import("@/screens/home/Home"));
+const Alarms = loadable(() => import("@/screens/alarms/Alarms"));
+const AuditLog = loadable(() => import("@/screens/auditLog/AuditLog"));
+const Profile = loadable(() => import("@/screens/account/Profile"));
+const Security = loadable(() => import("@/screens/account/Security"));
+/** The screen of dashboards, which is loaded together with its dashboard. */
+export const Dashboard = loadable(() => import("@/screens/dashboard/Dashboard"));
+const RuleChain = loadable(() => import("@/screens/ruleChain/RuleChain"));
+const RuleChains = loadable(() => import("@/screens/ruleChain/RuleChains"));
+const OverloadScreen = loadable(() => import("@/screens/overload/OverloadScreen"));
+const Images = loadable(() => import("@/screens/resources/Images"));
+const Resources = loadable(() => import("@/screens/resources/Resources"));
+const WidgetEditor = loadable(() => import("@/screens/widgets/WidgetEditor"));
+const WidgetLibrary = loadable(() => import("@/screens/widgets/WidgetLibrary"));
+const Usage = loadable(() => import("@/screens/usage/Usage"));
+const Settings = loadable(() => import("@/screens/settings/Settings"));
+const EntityList = loadable(() => import("@/entities/EntityList"));
+const EntityPage = loadable(() => import("@/entities/EntityPage"));
 
 type Shown = (id: string) => ReactElement;
 

@@ -1,8 +1,8 @@
 // Which renderer draws a widget type. Presets differ from their base by settings alone, so a pattern of names is enough.
 
-import { lazy, type ComponentType, type LazyExoticComponent } from "react";
 import type { Widget } from "@/dashboard/model";
 import type { EntityValues, SourceRequest, SourceValues } from "@/dashboard/source";
+import { loadable, type Loadable, type Part } from "@/ui/loadable";
 
 export interface WidgetProps {
   widget: Widget;
@@ -18,9 +18,7 @@ export interface WidgetProps {
 }
 
 interface Renderer {
-  draw: LazyExoticComponent<ComponentType<WidgetProps>>;
-  /** Loads it before it is drawn. */
-  load: () => Promise<unknown>;
+  draw: Loadable<WidgetProps>;
   /** Whether it needs the points of a time window instead of latest values. */
   points: boolean;
   /** Whether it draws them over time, with what its settings compare them with. */
@@ -32,19 +30,17 @@ interface Renderer {
   names: RegExp;
 }
 
-type Part = () => Promise<{ default: ComponentType<WidgetProps> }>;
-
-function renderer(names: RegExp, part: Part, points = false, asksItself = false): Renderer {
-  return { names, draw: lazy(part), load: part, points, asksItself };
+function renderer(names: RegExp, part: Part<WidgetProps>, points = false, asksItself = false): Renderer {
+  return { names, draw: loadable(part), points, asksItself };
 }
 
 /** For renderers that ask for their data themselves. */
-function asking(names: RegExp, part: Part): Renderer {
+function asking(names: RegExp, part: Part<WidgetProps>): Renderer {
   return renderer(names, part, false, true);
 }
 
 /** For renderers that hold what somebody has begun. */
-function keeping(names: RegExp, part: Part): Renderer {
+function keeping(names: RegExp, part: Part<WidgetProps>): Renderer {
   return { ...renderer(names, part), keeps: true };
 }
 

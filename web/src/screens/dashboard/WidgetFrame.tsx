@@ -1,7 +1,7 @@
 // The card around a widget: its title, its data, and what is wrong with it if something is.
 
 import { useIntersection, useMergedRef } from "@mantine/hooks";
-import { lazy, memo, Suspense, useContext, useMemo, useRef, useState, type ReactElement } from "react";
+import { memo, useContext, useMemo, useRef, useState, type ReactElement } from "react";
 import { SessionContext } from "@/app/session";
 import type { Dashboard, Json, Widget } from "@/dashboard/model";
 import { text } from "@/dashboard/model";
@@ -15,7 +15,8 @@ import { rulesOf } from "@/dashboard/time/rules";
 import { boundsOf, type TimeWindow } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
 import { useConnection } from "@/live/socket";
-import { EmptyState, Waiting } from "@/ui/feedback";
+import { EmptyState } from "@/ui/feedback";
+import { loadable } from "@/ui/loadable";
 import { Backdrop } from "@/widgets/card/Backdrop";
 import { inSystem, systemOf } from "@/widgets/units";
 import { rendererOf } from "@/widgets/registry";
@@ -40,7 +41,7 @@ interface FrameProps {
   act: Act;
 }
 
-const ChartTable = lazy(() => import("@/widgets/timeChart/ChartTable"));
+const ChartTable = loadable(() => import("@/widgets/timeChart/ChartTable"));
 
 /** Widgets that ask for their data themselves have none here. */
 const NONE: (SourceRequest | undefined)[] = [];
@@ -142,11 +143,9 @@ export const WidgetFrame = memo(function WidgetFrame({ widget, model, params, wi
         ) : (
           (visible || (renderer.keeps === true && wasSeen.current)) && (
             <WidgetBoundary key={widget.fqn}>
-              <Suspense fallback={<Waiting />}>
-                <TimeContext value={time}>
-                  <Draw widget={widget} entities={entities} sources={shown} requests={wanted} bounds={bounds} act={click} />
-                </TimeContext>
-              </Suspense>
+              <TimeContext value={time}>
+                <Draw widget={widget} entities={entities} sources={shown} requests={wanted} bounds={bounds} act={click} />
+              </TimeContext>
             </WidgetBoundary>
           )
         )}

@@ -2,15 +2,16 @@
 
 import { Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { lazy, type ReactElement } from "react";
+import type { ReactElement } from "react";
 import { ask } from "@/api/typed";
 import { useSession } from "@/app/session";
 import { t } from "@/i18n";
 import { Waiting } from "@/ui/feedback";
+import { loadable } from "@/ui/loadable";
 import ThingsHome from "./ThingsHome";
 
-const SystemHome = lazy(() => import("./SystemHome"));
-const HomeDashboard = lazy(() => import("./HomeDashboard"));
+const SystemHome = loadable(() => import("./SystemHome"));
+const HomeDashboard = loadable(() => import("./HomeDashboard"));
 
 export default function Home(): ReactElement {
   const { authority } = useSession();
