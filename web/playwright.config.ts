@@ -1,9 +1,9 @@
 import { defineConfig } from "@playwright/test";
 
-// One browser at a time: the machine that runs the tests also runs the program and its clients.
+// Two files at a time: a browser waits for the program most of the time, and the other way round.
 export default defineConfig({
   testDir: "tests",
-  workers: 1,
+  workers: 2,
   timeout: 60_000,
   expect: { timeout: 15_000 },
   reporter: [["line"]],

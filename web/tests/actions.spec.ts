@@ -158,3 +158,29 @@ test("code of actions asks before it acts, and can do no more than is allowed", 
   expect(await page.evaluate(() => "hacked" in window)).toBe(false);
   expect(outside).toEqual([]);
 });
+
+test("a state opens beside what was clicked, and leads on within it", async ({ page, program }) => {
+  const peek = { name: "Peek", icon: "visibility", type: "openDashboardState", targetDashboardStateId: "more", openInPopover: true, popoverPreferredPlacement: "bottomLeft", popoverWidth: "400px", popoverHeight: "300px", setEntityId: false };
+  const card = (title: string, html: string, actions: object): object => ({
+    typeFullFqn: "system.cards.markdown_card",
+    config: { title, showTitle: true, settings: { markdownTextPattern: html, useMarkdownTextFunction: false }, datasources: [], actions },
+  });
+  const state = (name: string, widget: string, root: boolean): object => ({ name, root, layouts: { main: { widgets: { [widget]: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } } } });
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
+    title: "Beside",
+    configuration: { widgets: { first: card("First", "Look closer", { headerButton: [peek] }), second: card("Second", "The details", {}) }, states: { default: state("Start", "first", true), more: state("More", "second", false) } },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
+  const button = page.getByRole("button", { name: "Peek" });
+  await button.click();
+  const popover = page.getByRole("dialog", { name: "More" });
+  await expect(popover).toContainText("The details");
+  await page.screenshot({ path: "test-results/screens/popover.png" });
+  const [under, over] = [await popover.boundingBox(), await button.boundingBox()];
+  expect(under?.width).toBe(400);
+  expect(under?.y ?? 0).toBeGreaterThanOrEqual((over?.y ?? 0) + (over?.height ?? 0));
+  expect((under?.y ?? 0) - (over?.y ?? 0)).toBeLessThan(80);
+  await page.keyboard.press("Escape");
+  await expect(popover).toHaveCount(0);
+  await expect(page).toHaveURL(new RegExp(`/dashboards/${board.id.id}$`));
+});

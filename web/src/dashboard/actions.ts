@@ -8,9 +8,14 @@ const TYPES = ["openDashboardState", "updateDashboardState", "openDashboard", "o
 
 export type ActionType = (typeof TYPES)[number];
 
+export type Side = "top" | "right" | "bottom" | "left";
+export type Placement = Side | `${Side}-${"start" | "end"}`;
+
 /** A state that is opened over the page instead of in its place. */
 export interface OverlayLook {
+  /** In the middle of the page, or on this side of what was clicked. */
   kind: "dialog" | "popover";
+  placement: Placement;
   title: string | undefined;
   /** Size with its unit. */
   width: string;
@@ -60,13 +65,19 @@ function cssLength(value: unknown, usual: string): string {
   return length !== undefined && /^\d+(\.\d+)?(px|vw|vh|%|rem|em)$/.test(length) ? length : usual;
 }
 
+/** Reads a side of what was clicked, such as `topLeft`: above it, and beginning where it begins. */
+function placementOf(value: unknown): Placement {
+  const [, side, end] = /^(top|right|bottom|left)(Left|Right|Top|Bottom)?(?:Only)?$/.exec(text(value) ?? "") ?? [];
+  return side === undefined ? "top" : end === undefined ? (side as Side) : `${side as Side}-${end === "Left" || end === "Top" ? "start" : "end"}`;
+}
+
 function overlayOf(action: Json): OverlayLook | undefined {
   if (action["openInSeparateDialog"] === true) {
     const percent = (name: string, most: string): string => `${Math.min(100, Math.max(10, number(action[name]) ?? 80))}${most}`;
-    return { kind: "dialog", title: text(action["dialogTitle"]), width: percent("dialogWidth", "vw"), height: percent("dialogHeight", "vh"), hideToolbar: action["dialogHideDashboardToolbar"] !== false };
+    return { kind: "dialog", placement: "top", title: text(action["dialogTitle"]), width: percent("dialogWidth", "vw"), height: percent("dialogHeight", "vh"), hideToolbar: action["dialogHideDashboardToolbar"] !== false };
   }
   return action["openInPopover"] === true
-    ? { kind: "popover", title: undefined, width: cssLength(action["popoverWidth"], "25vw"), height: cssLength(action["popoverHeight"], "25vh"), hideToolbar: action["popoverHideDashboardToolbar"] !== false }
+    ? { kind: "popover", placement: placementOf(action["popoverPreferredPlacement"]), title: undefined, width: cssLength(action["popoverWidth"], "25vw"), height: cssLength(action["popoverHeight"], "25vh"), hideToolbar: action["popoverHideDashboardToolbar"] !== false }
     : undefined;
 }
 

@@ -1,8 +1,9 @@
 // What actions open over a dashboard: states in dialogs, frames in which their code runs, and what code asks people.
 
-import { lazy, Suspense, useLayoutEffect, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
 import type { Action, ActionOrigin, OverlayLook } from "@/dashboard/actions";
 import { BoardContext, type Board, type Embedded } from "@/dashboard/board";
+import { noteClicks, recentClick, type ClickPlace } from "@/dashboard/lastClick";
 import type { Dashboard } from "@/dashboard/model";
 import type { EntityValues } from "@/dashboard/source";
 import type { OpenState } from "@/dashboard/state";
@@ -52,7 +53,8 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
   const { user } = useSession();
   useConsents(({ changes }) => changes);
   const isAsked = useQuestions(({ asked }) => asked.length > 0);
-  const [overlay, setOverlay] = useState<{ state: OpenState; look: OverlayLook }>();
+  const [overlay, setOverlay] = useState<{ state: OpenState; look: OverlayLook; clicked: ClickPlace | undefined }>();
+  useEffect(noteClicks, []);
   const board = useMemo(
     (): Board => ({
       id: newest.current.id,
@@ -62,7 +64,7 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
       path: () => newest.current.path,
       go: (path) => newest.current.go(path),
       draw: (state, embedded) => drawing.current(state, embedded),
-      openOver: (state, look) => setOverlay({ state, look }),
+      openOver: (state, look) => setOverlay({ state, look, clicked: recentClick() }),
       openDashboard: (...to) => newest.current.openDashboard(...to),
       runCode: (action, entity, origin) => setJobs((before) => [...before, { id: nextJob++, action, entity, origin }].slice(-MOST_JOBS)),
     }),
