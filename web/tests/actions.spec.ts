@@ -168,9 +168,10 @@ test("a state opens beside what was clicked, and leads on within it", async ({ p
   const state = (name: string, widget: string, root: boolean): object => ({ name, root, layouts: { main: { widgets: { [widget]: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } } } });
   const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
     title: "Beside",
-    configuration: { widgets: { first: card("First", "Look closer", { headerButton: [peek] }), second: card("Second", "The details", {}) }, states: { default: state("Start", "first", true), more: state("More", "second", false) } },
+    configuration: { widgets: { first: card("First", "Look closer <mat-icon class=\"eye\">visibility</mat-icon>", { headerButton: [peek] }), second: card("Second", "The details", {}) }, states: { default: state("Start", "first", true), more: state("More", "second", false) } },
   });
   await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
+  await expect(page.getByRole("region", { name: "First" }).locator("i.eye svg path")).toBeVisible();
   const button = page.getByRole("button", { name: "Peek" });
   await button.click();
   const popover = page.getByRole("dialog", { name: "More" });

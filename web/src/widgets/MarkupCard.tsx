@@ -8,10 +8,11 @@ import { text, type Json } from "@/dashboard/model";
 import type { SourceValues } from "@/dashboard/source";
 import { t } from "@/i18n";
 import { useFunctions } from "@/sandbox/functions";
+import { drawIcons, ICON_RULES } from "@/icons/inMarkup";
 import { cleanFragment, loadingAttributes } from "@/ui/cleaned";
 import { EmptyState } from "@/ui/feedback";
 import { safeRules } from "@/ui/safeCss";
-import { plainTemplate } from "./angular";
+import { iconRules, plainTemplate } from "./angular";
 import { escapeHtml, escapeMarkdown, fillMarkup, formatted } from "./map/formatted";
 import type { WidgetProps } from "./registry";
 import { functionContext } from "./table/cells";
@@ -65,7 +66,7 @@ export default function MarkupCard({ widget, sources, entities, act }: WidgetPro
     const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
     const render = (written: string): string => (isMarkdown ? renderedMarkdown(written) : written);
     const style = document.createElement("style");
-    style.textContent = safeRules(css);
+    style.textContent = ICON_RULES + safeRules(iconRules(css));
     const content = cleanFragment(render(html), { ids: true, addresses: loadingAttributes(render(bare)) });
     for (const { name } of actionsOf(config, "elementClick")) {
       for (const element of content.querySelectorAll<HTMLElement>(`#${CSS.escape(name)}`)) {
@@ -74,6 +75,7 @@ export default function MarkupCard({ widget, sources, entities, act }: WidgetPro
         element.style.cursor = "pointer";
       }
     }
+    drawIcons(content);
     root.replaceChildren(style, content);
   }, [html, bare, css, isMarkdown, config]);
   const click = (event: { nativeEvent: Event }): void => {
