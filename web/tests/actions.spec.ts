@@ -159,8 +159,9 @@ test("code of actions asks before it acts, and can do no more than is allowed", 
   expect(outside).toEqual([]);
 });
 
-test("a state opens beside what was clicked, and leads on within it", async ({ page, program }) => {
+test("a state opens beside what was clicked, and in its right part on phones", async ({ page, program }) => {
   const peek = { name: "Peek", icon: "visibility", type: "openDashboardState", targetDashboardStateId: "more", openInPopover: true, popoverPreferredPlacement: "bottomLeft", popoverWidth: "400px", popoverHeight: "300px", setEntityId: false };
+  const aside = { name: "Aside", type: "openDashboardState", targetDashboardStateId: "split", openRightLayout: true, setEntityId: false };
   const card = (title: string, html: string, actions: object): object => ({
     typeFullFqn: "system.cards.markdown_card",
     config: { title, showTitle: true, settings: { markdownTextPattern: html, useMarkdownTextFunction: false }, datasources: [], actions },
@@ -168,7 +169,7 @@ test("a state opens beside what was clicked, and leads on within it", async ({ p
   const state = (name: string, widget: string, root: boolean): object => ({ name, root, layouts: { main: { widgets: { [widget]: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } } } });
   const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
     title: "Beside",
-    configuration: { widgets: { first: card("First", "Look closer <mat-icon class=\"eye\">visibility</mat-icon>", { headerButton: [peek] }), second: card("Second", "The details", {}) }, states: { default: state("Start", "first", true), more: state("More", "second", false) } },
+    configuration: { widgets: { first: card("First", "Look closer <mat-icon class=\"eye\">visibility</mat-icon>", { headerButton: [peek, aside] }), second: card("Second", "The details", {}), third: card("Third", "Left", {}), fourth: card("Fourth", "Right", {}) }, states: { default: state("Start", "first", true), more: state("More", "second", false), split: { name: "Split", root: false, layouts: { main: { widgets: { third: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } }, right: { widgets: { fourth: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } } } } } },
   });
   await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
   await expect(page.getByRole("region", { name: "First" }).locator("i.eye svg path")).toBeVisible();
@@ -184,4 +185,9 @@ test("a state opens beside what was clicked, and leads on within it", async ({ p
   await page.keyboard.press("Escape");
   await expect(popover).toHaveCount(0);
   await expect(page).toHaveURL(new RegExp(`/dashboards/${board.id.id}$`));
+
+  await page.setViewportSize({ width: 420, height: 800 });
+  await page.getByRole("button", { name: "Aside" }).click();
+  await expect(page.getByRole("region", { name: "Fourth" })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Third" })).toHaveCount(0);
 });

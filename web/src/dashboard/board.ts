@@ -3,6 +3,7 @@
 import { createContext, type ReactNode } from "react";
 import type { Action, ActionOrigin, OverlayLook } from "./actions";
 import type { Dashboard } from "./model";
+import type { PartChoice } from "./part";
 import type { EntityValues } from "./source";
 import type { OpenState } from "./state";
 
@@ -21,6 +22,7 @@ export interface Board {
   code: () => string;
   path: () => OpenState[];
   go: (path: OpenState[]) => void;
+  part: PartChoice;
   /** Opens a state over the page. */
   openOver: (state: OpenState, look: OverlayLook) => void;
   /** Draws a state within a widget; nothing if there is no such state. */

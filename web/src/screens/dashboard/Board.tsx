@@ -2,7 +2,7 @@
 
 import { SegmentedControl } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
-import { useContext, useMemo, useState, type CSSProperties, type ReactElement } from "react";
+import { useContext, useEffect, useMemo, useState, type CSSProperties, type ReactElement } from "react";
 import type { Act } from "@/dashboard/actions";
 import { BoardContext, type Embedded } from "@/dashboard/board";
 import { layoutFor, type DashboardState, type Layout, type Split } from "@/dashboard/grid";
@@ -83,7 +83,10 @@ export function widthsOf(split: Split): [CSSProperties, CSSProperties] {
 
 export function Board({ model, state, open, window, embedded }: BoardProps): ReactElement {
   const { ref, width } = useElementSize();
-  const [picked, setPicked] = useState<"main" | "right">();
+  const part = useContext(BoardContext)?.part;
+  const asked = (): "right" | undefined => (part?.isRight(state.id) === true ? "right" : undefined);
+  const [picked, setPicked] = useState<"main" | "right" | undefined>(asked);
+  useEffect(() => part?.subscribe(() => part.isRight(state.id) && setPicked("right")), [part, state.id]);
   const found = layoutFor(state, width);
   const { own } = found;
   const layout = useMemo(() => (embedded?.fill === true ? { ...found.layout, grid: { ...found.layout.grid, margin: 0, outerMargin: false, autoFillHeight: true, mobileAutoFillHeight: true } } : found.layout), [found.layout, embedded?.fill]);

@@ -5,6 +5,7 @@ import type { Action, ActionOrigin, OverlayLook } from "@/dashboard/actions";
 import { BoardContext, type Board, type Embedded } from "@/dashboard/board";
 import { noteClicks, recentClick, type ClickPlace } from "@/dashboard/lastClick";
 import type { Dashboard } from "@/dashboard/model";
+import { PartChoice } from "@/dashboard/part";
 import type { EntityValues } from "@/dashboard/source";
 import type { OpenState } from "@/dashboard/state";
 import { useSession } from "@/app/session";
@@ -63,6 +64,7 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
       code: () => JSON.stringify(newest.current.configuration),
       path: () => newest.current.path,
       go: (path) => newest.current.go(path),
+      part: new PartChoice(),
       draw: (state, embedded) => drawing.current(state, embedded),
       openOver: (state, look) => setOverlay({ state, look, clicked: recentClick() }),
       openDashboard: (...to) => newest.current.openDashboard(...to),

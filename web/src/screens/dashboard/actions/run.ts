@@ -34,7 +34,9 @@ export function actOn(board: Board): Act {
         return;
       default:
         if (action.overlay === undefined) {
-          board.go(pathAfter(action, path, entity));
+          const next = pathAfter(action, path, entity);
+          board.part.choose(action.rightLayout ? next.at(-1)?.id : undefined);
+          board.go(next);
         } else {
           board.openOver(stateAfter(action, path.at(-1), entity), action.overlay);
         }
