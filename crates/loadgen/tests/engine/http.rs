@@ -50,7 +50,7 @@ fn request(stream: &mut TcpStream) -> Option<String> {
 fn devices_take_turns_on_connections_that_are_kept() {
     for pace in [
         LoadPace::Closed { in_flight: 1 },
-        LoadPace::Open { per_second: 300.0 },
+        LoadPace::Open { per_second: 60.0 },
     ] {
         let mut server = StandIn::start(|mut stream, _| {
             while let Some(path) = request(&mut stream) {
@@ -63,12 +63,11 @@ fn devices_take_turns_on_connections_that_are_kept() {
                 let _ = stream.write_all(&OK[20..]);
             }
         });
-        let (totals, engine) = run(plan(server.address, users(3), 7, pace, 0.4));
+        let (totals, engine) = run(plan(server.address, users(3), 7, pace, 2.0));
         server.stop();
-        // How many there are on a busy machine is not for a test to say; all of them are accounted for.
-        assert!(totals.acknowledged >= 20 && totals.failed == 0, "{totals:?}");
+        assert!(totals.acknowledged >= 120 && totals.failed == 0, "{totals:?}");
         if matches!(pace, LoadPace::Open { .. }) {
-            assert_eq!(totals.sent + totals.unsent, 120, "{totals:?}");
+            assert_eq!((totals.sent, totals.unsent), (120, 0));
         }
         assert_eq!((totals.lost, server.most_connections()), (0, 3));
         let sent: Vec<_> = engine.devices().iter().map(|device| device.sent).collect();
