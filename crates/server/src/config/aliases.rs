@@ -245,8 +245,6 @@ impl<'a> AliasReader<'a> {
     fn database(&mut self) {
         const URL: &str = "SPRING_DATASOURCE_URL";
         const KIND: &str = "DATABASE_TS_TYPE";
-        let user = self.get("SPRING_DATASOURCE_USERNAME");
-        let password = self.get("SPRING_DATASOURCE_PASSWORD");
         if let Some(driver) = self.get("SPRING_DRIVER_CLASS_NAME")
             && driver != "org.postgresql.Driver"
         {
@@ -256,11 +254,13 @@ impl<'a> AliasReader<'a> {
                 Err("org.postgresql.Driver, no other database is supported"),
             );
         }
+        // All of ThingsBoard's images name the kind and the user, those with a database inside too: without an address they
+        // have no effect.
         let Some(url) = self.get(URL) else {
-            // All of ThingsBoard's images name the kind, those with a database inside too.
-            let _ = self.get(KIND);
             return;
         };
+        let user = self.get("SPRING_DATASOURCE_USERNAME");
+        let password = self.get("SPRING_DATASOURCE_PASSWORD");
         let url = postgres_url(url, user, password).map(Value::String);
         self.put("sql.url", URL, url);
         match self.get(KIND) {
@@ -424,6 +424,26 @@ mod tests {
         ] {
             assert!(postgres_url(wrong, None, None).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_belongs_to_a_database_that_is_not_named_is_without_effect() {
+        let settings = aliased(&[
+            ("DATABASE_TS_TYPE", "cassandra"),
+            ("SPRING_DATASOURCE_URL", ""),
+            ("SPRING_DATASOURCE_USERNAME", "postgres"),
+        ]);
+        assert_eq!((settings.values.len(), settings.problems.len()), (0, 0));
+        assert_eq!(
+            settings.without_effect,
+            ["DATABASE_TS_TYPE", "SPRING_DATASOURCE_USERNAME"]
+        );
+        let named = ("SPRING_DATASOURCE_URL", "jdbc:postgresql://db/tb");
+        let refused = aliased(&[named, ("DATABASE_TS_TYPE", "cassandra")]);
+        assert!(
+            refused.problems[0].contains("expected sql or timescale"),
+            "{refused:?}"
+        );
     }
 
     #[test]
