@@ -264,8 +264,7 @@ impl SqlEntries {
             bytes += key.len() + value.len();
             self.page.push_back((key, value));
         }
-        let fitting = PAGE_BYTES * rows.len().max(1) / bytes.max(1);
-        self.page_size = (self.page_size * 4).min(LARGEST_PAGE).min(fitting.max(1));
+        self.page_size = next_page_size(self.page_size, rows.len(), bytes);
         if let Some((last, _)) = self.page.back() {
             let behind = Bound::Excluded(last.to_vec());
             match direction {
@@ -275,6 +274,12 @@ impl SqlEntries {
         }
         Ok(())
     }
+}
+
+/// Returns how many entries the page after one of `rows` entries with `bytes` should have.
+fn next_page_size(page_size: usize, rows: usize, bytes: usize) -> usize {
+    let fitting = PAGE_BYTES * rows.max(1) / bytes.max(1);
+    (page_size * 4).min(LARGEST_PAGE).min(fitting.max(1))
 }
 
 impl Iterator for SqlEntries {
@@ -288,5 +293,23 @@ impl Iterator for SqlEntries {
 impl DoubleEndedIterator for SqlEntries {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.step(ReadDirection::Backward)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_grow_until_their_bytes_or_their_entries_reach_the_bound() {
+        assert_eq!(next_page_size(FIRST_PAGE, FIRST_PAGE, 32 * 100), 4 * FIRST_PAGE);
+        assert_eq!(
+            next_page_size(LARGEST_PAGE, LARGEST_PAGE, 1024 * 100),
+            LARGEST_PAGE
+        );
+        let large = PAGE_BYTES / 8;
+        assert_eq!(next_page_size(FIRST_PAGE, FIRST_PAGE, FIRST_PAGE * large), 8);
+        assert_eq!(next_page_size(FIRST_PAGE, 1, 10 * PAGE_BYTES), 1);
+        assert_eq!(next_page_size(FIRST_PAGE, 0, 0), 4 * FIRST_PAGE);
     }
 }
