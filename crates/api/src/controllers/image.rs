@@ -5,7 +5,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use fieldline_core::ports::ResourceFilter;
-use fieldline_entities::access::AccessOperation;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_entities::services::{ImageFields, ImportedResource};
 use fieldline_model::entity::{
     ActionType, ResourceExportData, ResourceSubType, ResourceType, TbResourceInfo,
@@ -21,7 +21,7 @@ use crate::endpoint::{ANYBODY, ApiRoutes, MaxUpload, ST, STC};
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{JsonBody, PageParams, QueryParams, flag, parse_flag};
 use crate::resources::{self, ResourceDeletion, SentFile};
-use crate::state::SharedApi;
+use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     let saved = AuditRule::File(ActionType::Updated);
@@ -149,13 +149,7 @@ async fn download(
     Path((scope, key)): ImagePath,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let image = resources::find(&api, &caller, named(&scope, &key), AccessOperation::Read).await?;
-    let sent = SentFile {
-        resource: &image,
-        preview: false,
-        inline: false,
-    };
-    resources::send(&api, &headers, sent).await
+    send(&api, &caller, (&scope, &key), &headers, false).await
 }
 
 /// Returns a smaller picture of an image, of at most 250 pixels; drawings and small images as they are.
@@ -167,13 +161,23 @@ async fn preview(
     Path((scope, key)): ImagePath,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let image = resources::find(&api, &caller, named(&scope, &key), AccessOperation::Read).await?;
+    send(&api, &caller, (&scope, &key), &headers, true).await
+}
+
+async fn send(
+    api: &ApiState,
+    caller: &Principal,
+    (scope, key): (&str, &str),
+    headers: &HeaderMap,
+    preview: bool,
+) -> ApiResult<Response> {
+    let image = resources::find(api, caller, named(scope, key), AccessOperation::Read).await?;
     let sent = SentFile {
         resource: &image,
-        preview: true,
+        preview,
         inline: false,
     };
-    resources::send(&api, &headers, sent).await
+    resources::send(api, headers, sent).await
 }
 
 /// Returns the bytes of a public image.
