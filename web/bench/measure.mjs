@@ -120,7 +120,7 @@ try {
     },
   });
   const shown = async (page) => {
-    await page.getByRole("region", { name: "Chart" }).locator("canvas").waitFor();
+    await page.getByRole("region", { name: "Chart" }).locator('[data-points]:not([data-points="0"]) canvas').waitFor();
     await page.getByRole("region", { name: "Value" }).getByText(/\d/).first().waitFor();
   };
   await until(`dashboard of four widgets, one a chart of ${POINTS} points, with data`, `/dashboards/${board.id.id}`, shown);

@@ -16,14 +16,15 @@ test("a report tells what is native, nearly so, code, or not drawable", () => {
       clicked: widget("system.cards.value_card", { actions: { cardClick: [{ name: "go", type: "custom", customFunction: "widgetContext.attributeService.saveEntityAttributes(); fetch('x');" }] } }),
       strange: widget("system.gateway_widgets.gateway_connector"),
       own: widget("tenant.mine"),
+      odd: widget("system.cards.value_card", { showTitleIcon: true, titleIcon: "nowhere" }),
     },
-  });
+  }, (icon) => icon === "nowhere");
   const by = new Map(report.map((one) => [one.id, one]));
   const verdicts = Object.fromEntries(report.map(({ id, verdict }) => [id, verdict]));
-  expect(verdicts).toEqual({ plain: "native", old: "approximated", counted: "code", unused: "native", clicked: "code", strange: "unknown", own: "code" });
+  expect(verdicts).toEqual({ plain: "native", old: "approximated", counted: "code", unused: "native", clicked: "code", strange: "unknown", own: "code", odd: "approximated" });
   expect(by.get("counted")?.code).toEqual([{ where: "dataKeys › T › postFuncBody", runs: true, asks: [] }]);
   expect(by.get("clicked")?.code[0]).toMatchObject({ where: "actions › cardClick › go › customFunction", asks: ["attributes of entities", "the network"] });
-  expect(countsOf(report)).toEqual({ native: 2, approximated: 1, code: 3, unknown: 1 });
+  expect(countsOf(report)).toEqual({ native: 2, approximated: 2, code: 3, unknown: 1 });
   expect(report[0]?.id, "what needs a look comes first").toBe("strange");
 });
 

@@ -82,7 +82,7 @@ export function codeIn(value: unknown, path: string[] = []): WidgetCode[] {
   });
 }
 
-function notesOf(widget: Widget): string[] {
+function notesOf(widget: Widget, isMissing: (icon: string) => boolean): string[] {
   const { config, settings, fqn } = widget;
   const actions = Object.values(object(config["actions"])).flatMap(list).map(object);
   const written = JSON.stringify(settings);
@@ -94,14 +94,15 @@ function notesOf(widget: Widget): string[] {
     ...(actions.some((action) => action["type"] === "mobileAction") ? ["An action needs the mobile app."] : []),
     ...(widget.datasources.some(({ type }) => type === "function") ? ["Its values are made up by functions; here such sources have none."] : []),
     ...(text(config["widgetCss"]) === undefined ? [] : ["Its styles hold here, but what they name may be called otherwise."]),
+    ...(config["showTitleIcon"] === true && isMissing(text(config["titleIcon"]) ?? "") ? ["The icon of the title is not drawn."] : []),
     ...(/tb-resource;/.test(JSON.stringify(config)) ? ["It loads modules of code, which are not loaded here."] : []),
   ];
 }
 
-function reportOf(widget: Widget): WidgetReport {
+function reportOf(widget: Widget, isMissing: (icon: string) => boolean): WidgetReport {
   const isOwn = widget.fqn.startsWith("tenant.");
   const code = codeIn({ dataKeys: [...widget.datasources, ...(widget.alarmSource === undefined ? [] : [widget.alarmSource])].flatMap(({ dataKeys, latestKeys }) => [...dataKeys, ...latestKeys].map(({ raw }) => raw)), actions: widget.config["actions"], settings: widget.settings });
-  const notes = notesOf(widget);
+  const notes = notesOf(widget, isMissing);
   const all = isOwn ? [{ where: "controllerScript", runs: true, asks: [] }, ...code] : code;
   const verdict: Verdict = !isOwn && !isKnown(widget.fqn) ? "unknown" : all.length > 0 ? "code" : notes.length > 0 ? "approximated" : "native";
   return { id: widget.id, title: widget.title || widget.fqn, fqn: widget.fqn, verdict, notes: isOwn ? ["A type of its tenant: all its code runs in the sandbox."] : notes, code: all };
@@ -114,10 +115,10 @@ export const VERDICTS: readonly { id: Verdict; label: string }[] = [
   { id: "native", label: "As it was made" },
 ];
 
-/** Reports on all widgets of a dashboard, those first that need a look. */
-export function importReport(configuration: unknown): WidgetReport[] {
+/** Reports on all widgets of a dashboard, those first that need a look. `isMissing` says which icons no set has. */
+export function importReport(configuration: unknown, isMissing: (icon: string) => boolean): WidgetReport[] {
   const order = VERDICTS.map(({ id }) => id);
-  return [...readDashboard(configuration).widgets.values()].map(reportOf).sort((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || a.title.localeCompare(b.title));
+  return [...readDashboard(configuration).widgets.values()].map((widget) => reportOf(widget, isMissing)).sort((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || a.title.localeCompare(b.title));
 }
 
 /** Returns how many widgets have each verdict. */

@@ -1,6 +1,6 @@
 // The drawings of icons, which are named as in dashboards: `device_thermostat`, `mdi:gauge`. They come in parts, when they are needed.
 
-import { useSyncExternalStore } from "react";
+import { useMemo, useSyncExternalStore } from "react";
 import { PARTS } from "virtual:icon-packs";
 
 /** What draws an icon in a square of 24. */
@@ -93,4 +93,22 @@ function drawingOf(name: string): IconDrawing | undefined {
 export function useDrawings(): (name: string) => IconDrawing | undefined {
   useSyncExternalStore(subscribe, () => version);
   return drawingOf;
+}
+
+/** Returns whether no set has an icon; while its part is on its way, that isn't known. */
+export function isMissing(name: string, url: string | undefined, part: Part | undefined): boolean {
+  return name !== "" && (url === undefined || (part !== undefined && !Object.hasOwn(part, name)));
+}
+
+/** Returns a function for names that no set has, another one whenever more is known. */
+export function useMissingIcons(): (name: string) => boolean {
+  const known = useSyncExternalStore(subscribe, () => version);
+  return useMemo(
+    () => (name) => {
+      drawingOf(name);
+      const url = partOf(name);
+      return isMissing(name, url, url === undefined ? undefined : loaded.get(url));
+    },
+    [known],
+  );
 }

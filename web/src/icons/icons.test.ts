@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { namedIcons, pathOf } from "../../scripts/iconPacks.mjs";
-import { partOf } from "./drawings";
+import { isMissing, partOf } from "./drawings";
 import { ICON_NAMES } from "./names";
 
 test("an icon becomes one path, whatever shapes it is made of", () => {
@@ -19,4 +19,12 @@ test("names that are proposed, and those that dashboards have by default, are in
 test("a name is looked for in the last part that doesn't begin behind it", () => {
   const parts = [["360", "a"], ["home", "b"], ["mdi:gauge", "c"]] as const;
   expect(["360", "abc", "home", "mdi:fan", "mdi:gauge", "zoom", "1"].map((name) => partOf(name, parts))).toEqual(["a", "a", "b", "b", "c", "c", undefined]);
+});
+
+test("a name is missing once its part has come without it", () => {
+  expect(isMissing("home", "a", undefined)).toBe(false);
+  expect(isMissing("home", "a", { home: "M0 0" })).toBe(false);
+  expect(isMissing("hoem", "a", { home: "M0 0" })).toBe(true);
+  expect(isMissing("1", undefined, undefined)).toBe(true);
+  expect(isMissing("", undefined, undefined)).toBe(false);
 });

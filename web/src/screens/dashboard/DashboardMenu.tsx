@@ -12,6 +12,7 @@ import { dashboardDiff } from "@/dashboard/edit/dashboardDiff";
 import { countsOf, importReport } from "@/dashboard/report";
 import { KINDS, nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
+import { useMissingIcons } from "@/icons/drawings";
 import { notify } from "@/ui/feedback";
 import type { StoredDashboard } from "./edit/editor";
 
@@ -104,7 +105,8 @@ export function Imported({ dashboard }: { dashboard: StoredDashboard }): ReactEl
   const [search, setSearch] = useSearchParams();
   const [reading, setReading] = useState(false);
   const isNew = search.get("imported") === "true";
-  const counts = useMemo(() => (isNew ? countsOf(importReport(dashboard.configuration)) : undefined), [isNew, dashboard.configuration]);
+  const isMissing = useMissingIcons();
+  const counts = useMemo(() => (isNew ? countsOf(importReport(dashboard.configuration, isMissing)) : undefined), [isNew, dashboard.configuration, isMissing]);
   if (counts === undefined) {
     return null;
   }

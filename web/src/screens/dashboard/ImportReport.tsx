@@ -4,6 +4,7 @@ import { Badge, Group, List, Modal, SegmentedControl, Stack, Table, Text } from 
 import { useMemo, useState, type ReactElement } from "react";
 import { countsOf, importReport, VERDICTS, type Verdict, type WidgetReport } from "@/dashboard/report";
 import { t } from "@/i18n";
+import { useMissingIcons } from "@/icons/drawings";
 import { EmptyState } from "@/ui/feedback";
 
 const COLORS: Record<Verdict, string> = { native: "teal", approximated: "yellow", code: "blue", unknown: "red" };
@@ -22,7 +23,8 @@ function CodeList({ code }: Pick<WidgetReport, "code">): ReactElement | null {
 }
 
 export default function ImportReport({ configuration, opened, onClose }: { configuration: unknown; opened: boolean; onClose: () => void }): ReactElement {
-  const report = useMemo(() => importReport(configuration), [configuration]);
+  const isMissing = useMissingIcons();
+  const report = useMemo(() => importReport(configuration, isMissing), [configuration, isMissing]);
   const counts = countsOf(report);
   const [shown, setShown] = useState<string>("all");
   const rows = report.filter(({ verdict }) => shown === "all" || verdict === shown);

@@ -55,7 +55,7 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
   useConsents(({ changes }) => changes);
   const isAsked = useQuestions(({ asked }) => asked.length > 0);
   const [overlay, setOverlay] = useState<{ state: OpenState; look: OverlayLook; clicked: ClickPlace | undefined }>();
-  useEffect(noteClicks, []);
+  useEffect(() => (isOver ? undefined : noteClicks()), [isOver]);
   const board = useMemo(
     (): Board => ({
       id: newest.current.id,
