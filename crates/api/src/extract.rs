@@ -119,9 +119,10 @@ fn lists_joined(uri: &Uri) -> Result<Cow<'_, Uri>, ApiError> {
         .map_err(|error| ApiError::bad_request(format!("The query cannot be read: {error}")))
 }
 
-/// Parses a flag of a query or a path, in any case, because Python clients send `True`; `None` if it is empty.
+/// Parses a flag of a query or a path, in any case, because Python clients send `True`, and with spaces around it, because
+/// ThingsBoard's own pages send them; `None` if it is empty.
 pub(crate) fn parse_flag(text: &str) -> Result<Option<bool>, String> {
-    match text.to_ascii_lowercase().as_str() {
+    match text.trim().to_ascii_lowercase().as_str() {
         "" => Ok(None),
         "true" | "on" | "yes" | "1" => Ok(Some(true)),
         "false" | "off" | "no" | "0" => Ok(Some(false)),

@@ -4,16 +4,16 @@ import { ActionIcon, Button, Group, Kbd, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { lazy, Suspense, useCallback, useMemo, useState, type CSSProperties, type ReactElement, type ReactNode } from "react";
 import { t } from "@/i18n";
-import { csvOf, download } from "@/ui/csv";
+import { saveCsv, type Saving } from "@/ui/csvFile";
 import { EmptyState, Waiting } from "@/ui/feedback";
-import { useArrangement } from "@/ui/grid/columns";
+import { shownColumns, useArrangement } from "@/ui/grid/columns";
 import { Grid } from "@/ui/grid/Grid";
 import gridClasses from "@/ui/grid/grid.module.css";
 import { TableMenu } from "@/ui/grid/TableMenu";
 import { acknowledge, clear, remove, withEach, type AlarmAct, type AlarmRights } from "./actions";
 import type { Alarm } from "./alarm";
 import type { AlarmColumn } from "./columns";
-import { MOST_ALARMS, useAlarms, type AlarmFeedQuery } from "./feed";
+import { alarmPages, MOST_ALARMS, useAlarms, type AlarmFeedQuery } from "./feed";
 import { grouped, type Grouping } from "./grouping";
 
 const AlarmDrawer = lazy(() => import("./AlarmDrawer"));
@@ -138,7 +138,8 @@ export function AlarmTable(props: AlarmTableProps): ReactElement {
   const [busy, setBusy] = useState<number>();
   const arrangement = useArrangement(props.stored, columns);
   const by = columns.find((column) => column.key === sort.key)?.sort ?? { property: "createdTime" };
-  const { alarms, total, isLoaded, problem } = useAlarms({ ...props.query, sort: { ...by, order: sort.order }, size });
+  const asked = { ...props.query, sort: { ...by, order: sort.order }, size };
+  const { alarms, total, isLoaded, problem } = useAlarms(asked);
   const shown = useMemo(() => (props.page === undefined ? alarms : alarms.slice(props.page.from, props.page.from + props.page.size)), [alarms, props.page?.from, props.page?.size]);
   const items = useMemo(() => grouped(shown, group, closed), [shown, group, closed]);
   const count = items.length;
@@ -191,7 +192,7 @@ export function AlarmTable(props: AlarmTableProps): ReactElement {
       )}
     </>
   );
-  const save = (): void => download(`${props.label}.csv`, csvOf(columns.filter((column) => !arrangement.hidden.has(column.key)), [...alarms]));
+  const save = (saving: Saving): Promise<void> => saveCsv(props.label, shownColumns(columns, arrangement), alarmPages(asked), saving);
   return (
     <div className={gridClasses["frame"]}>
       <div className={gridClasses["tools"]} style={{ flexWrap: "wrap" }}>
@@ -217,8 +218,8 @@ export function AlarmTable(props: AlarmTableProps): ReactElement {
           at={(index) => items[index]}
           rowKey={(alarm) => alarm.id.id}
           version={props.version}
-          sort={sort}
-          onSort={setSort}
+          sorts={[sort]}
+          onSort={([next]) => next !== undefined && setSort(next)}
           {...(props.page === undefined ? { onRange: inView } : {})}
           selected={
             selects

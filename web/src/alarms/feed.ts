@@ -1,9 +1,12 @@
 // Alarms that stay live: one subscription for each filter of entities, joined in the order that was asked for.
 
 import { useMemo, useSyncExternalStore } from "react";
+import { api } from "@/api/client";
+import type { PageData } from "@/api/types";
 import { list, number, object, text, type Json } from "@/dashboard/json";
 import type { LiveCommand, LiveUpdate } from "@/live/protocol";
 import { live } from "@/live/socket";
+import { CSV_PAGE, type RowsPage } from "@/ui/csvFile";
 import { compareAlarms, ORIGINATORS, type Alarm } from "./alarm";
 
 export interface AlarmConditions {
@@ -68,6 +71,21 @@ export function alarmCommand(query: AlarmFeedQuery, filter: Json): LiveCommand {
   };
 }
 
+/** Returns, for each filter of entities, what asks for its alarms page by page, each of them once and not live. */
+export function alarmPages(query: AlarmFeedQuery, now = Date.now()): ((page: number) => Promise<RowsPage<Alarm>>)[] {
+  const { timeWindow, ...conditions } = query.conditions;
+  const within = timeWindow === undefined ? {} : { startTs: now - timeWindow, endTs: now };
+  return filtersOf(query).map((filter) => async (page) => {
+    const asked = object(alarmCommand({ ...query, conditions: { ...conditions, ...within } }, filter)["query"]);
+    const found = await api.post<PageData<unknown>>("/api/alarmsQuery/find", { ...asked, pageLink: { ...object(asked["pageLink"]), page, pageSize: CSV_PAGE } });
+    return { rows: readAlarms(found.data), hasNext: found.hasNext, total: found.totalElements };
+  });
+}
+
+function filtersOf(query: AlarmFeedQuery): readonly Json[] {
+  return query.filters ?? ORIGINATORS.map((entityType) => ({ type: "entityType", entityType }));
+}
+
 function readAlarms(value: unknown): Alarm[] {
   // What has no id is none.
   return list(value).filter((alarm) => text(object(object(alarm)["id"])["id"]) !== undefined) as Alarm[];
@@ -97,7 +115,7 @@ export class AlarmFeed {
     before: AlarmPage = NOTHING,
     private readonly subscribe: Subscribe = (command, onUpdate) => live.subscribe(command, onUpdate),
   ) {
-    this.filters = query.filters ?? ORIGINATORS.map((entityType) => ({ type: "entityType", entityType }));
+    this.filters = filtersOf(query);
     this.parts = this.filters.map(() => ({ alarms: [], total: 0, loaded: false }));
     this.page = before;
   }

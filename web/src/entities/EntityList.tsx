@@ -59,7 +59,7 @@ export default function EntityList({ kind }: { kind: EntityKind }): ReactElement
           </Group>
         )}
       </Group>
-      <EntityTable key={`${kind.type} ${user.id.id}`} kind={kind} path={path} mayWrite={mayWrite} />
+      <EntityTable key={`${kind.type} ${user.id.id}`} kind={kind} path={path} mayWrite={mayWrite} isScreen />
     </>
   );
 }

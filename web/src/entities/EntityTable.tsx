@@ -3,13 +3,15 @@
 import { Button, Group, Modal, Select, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type ReactElement } from "react";
+import { useMemo, useState, type ReactElement } from "react";
 import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity, PageData } from "@/api/types";
 import { useSession } from "@/app/session";
 import { t } from "@/i18n";
-import { DataTable } from "@/ui/DataTable";
+import { DataTable } from "@/ui/list/DataTable";
+import { useListState } from "@/ui/list/state";
+import type { GridSort } from "@/ui/grid/sorting";
 import { messageOf, notify, TextLink } from "@/ui/feedback";
 import { AssignDialog } from "./AssignDialog";
 import { mayChange, nameOf, type EntityKind, type ListFilter } from "./kinds";
@@ -78,32 +80,46 @@ function FilterInput({ filter, value, change }: { filter: ListFilter; value: str
   );
 }
 
-export function EntityTable({ kind, path, mayWrite, label }: { kind: EntityKind; path: string; mayWrite: boolean; label?: string }): ReactElement {
+interface EntityTableProps {
+  kind: EntityKind;
+  path: string;
+  mayWrite: boolean;
+  label?: string;
+  /** Whether the list is a screen of its own, so that the address is its to write. */
+  isScreen?: boolean;
+}
+
+export function EntityTable({ kind, path, mayWrite, label, isScreen = false }: EntityTableProps): ReactElement {
   const { authority } = useSession();
   const [, go] = useLocation();
-  const [narrowed, setNarrowed] = useState<Record<string, string>>({});
-  const [first, ...others] = kind.columns;
-  const columns =
-    first === undefined ? [] : [{ ...first, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others];
+  const filters = useMemo(() => (kind.filters ?? []).filter((filter) => !path.includes(`${filter.name}=`)), [kind, path]);
+  const filterNames = useMemo(() => filters.map((filter) => filter.name), [filters]);
+  const sort = useMemo((): GridSort => ({ key: kind.sortBy ?? "createdTime", order: kind.sortBy === undefined ? "DESC" : "ASC" }), [kind]);
+  const control = useListState(sort, filterNames, isScreen);
+  const columns = useMemo(() => {
+    const [first, ...others] = kind.columns;
+    return first === undefined ? [] : [{ ...first, hideable: false, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others];
+  }, [kind]);
   return (
     <DataTable<Entity>
       label={label ?? t(kind.plural)}
       path={path}
-      query={narrowed}
+      query={control.state.filters}
       columns={columns}
       rowKey={(row) => row.id.id}
-      sort={{ key: kind.sortBy ?? "createdTime", order: kind.sortBy === undefined ? "DESC" : "ASC" }}
+      sort={sort}
+      name={kind.type}
+      control={control}
+      filterNames={filterNames}
       onOpen={(row) => go(`${kind.path}/${row.id.id}`)}
-      filters={(kind.filters ?? [])
-        .filter((filter) => !path.includes(`${filter.name}=`))
-        .map((filter) => (
-          <FilterInput
-            key={filter.name}
-            filter={filter}
-            value={narrowed[filter.name] ?? ""}
-            change={(value) => setNarrowed((before) => ({ ...before, [filter.name]: value }))}
-          />
-        ))}
+      filters={filters.map((filter) => (
+        <FilterInput
+          key={filter.name}
+          filter={filter}
+          value={control.state.filters[filter.name] ?? ""}
+          change={(value) => control.change({ filters: { ...control.state.filters, [filter.name]: value } })}
+        />
+      ))}
       {...(mayWrite
         ? {
             bulk: (rows: Entity[], done: () => void) => (

@@ -7,7 +7,7 @@ import { api } from "@/api/client";
 import type { Entity, EntityId } from "@/api/types";
 import { useSession } from "@/app/session";
 import { formatTime, t } from "@/i18n";
-import { DataTable, type Column } from "@/ui/DataTable";
+import { DataTable, type Column } from "@/ui/list/DataTable";
 import { notify } from "@/ui/feedback";
 
 interface EventInfo {
@@ -20,7 +20,7 @@ interface EventInfo {
 const DEBUG: Record<string, string> = { CALCULATED_FIELD: "DEBUG_CALCULATED_FIELD", RULE_CHAIN: "DEBUG_RULE_CHAIN", RULE_NODE: "DEBUG_RULE_NODE" };
 const WITHIN = [{ value: "3600000", label: "Last hour" }, { value: "86400000", label: "Last day" }, { value: "2592000000", label: "Last 30 days" }] as const;
 
-const TIME: Column<EventInfo> = { key: "createdTime", label: "Time", sortable: true, text: (row) => formatTime(row.createdTime) };
+const TIME: Column<EventInfo> = { key: "createdTime", label: "Time", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime };
 const part = (name: string, label: string): Column<EventInfo> => ({ key: name, label, text: ({ body }) => partText(body[name]) });
 const COLUMNS: Column<EventInfo>[] = [
   TIME,

@@ -3,7 +3,7 @@
 import type { ReactElement } from "react";
 import type { EntityId } from "@/api/types";
 import { formatTime, t } from "@/i18n";
-import { DataTable, type Column } from "@/ui/DataTable";
+import { DataTable, type Column } from "@/ui/list/DataTable";
 
 interface AuditEntry {
   id: EntityId;
@@ -16,7 +16,7 @@ interface AuditEntry {
 }
 
 const AUDIT_COLUMNS: Column<AuditEntry>[] = [
-  { key: "createdTime", label: "Time", sortable: true, text: (row) => formatTime(row.createdTime) },
+  { key: "createdTime", label: "Time", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime },
   { key: "entityName", label: "Entity", text: (row) => row.entityName ?? "" },
   { key: "userName", label: "User", sortable: true, text: (row) => row.userName ?? "" },
   { key: "actionType", label: "Action", sortable: true, text: (row) => row.actionType },

@@ -2,7 +2,7 @@
 
 import type { Authority, Entity, EntityId } from "@/api/types";
 import { formatTime, t } from "@/i18n";
-import type { Column } from "@/ui/DataTable";
+import type { Column } from "@/ui/list/DataTable";
 import type { FormField } from "@/ui/FieldsForm";
 
 export type EntityTab =
@@ -81,7 +81,7 @@ function column(key: string, label: string, sortable = true): Column<Entity> {
   return { key, label, sortable, text: (row) => textOf(row[key]) };
 }
 
-const CREATED: Column<Entity> = { key: "createdTime", label: "Created", sortable: true, text: (row) => formatTime(row.createdTime) };
+const CREATED: Column<Entity> = { key: "createdTime", label: "Created", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime };
 const NAME: FormField = { name: "name", label: "Name", required: true };
 const LABEL: FormField = { name: "label", label: "Label" };
 const TITLE: FormField = { name: "title", label: "Title", required: true };

@@ -1,6 +1,6 @@
 // Rows as comma-separated values (RFC 4180).
 
-interface TextColumn<T> {
+export interface TextColumn<T> {
   label: string;
   text: (row: T) => string;
 }
@@ -11,15 +11,22 @@ function field(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-export function csvOf<T>(columns: TextColumn<T>[], rows: T[]): string {
-  const lines = [columns.map((column) => field(column.label)), ...rows.map((row) => columns.map((column) => field(column.text(row))))];
-  return lines.map((line) => `${line.join(",")}\r\n`).join("");
+const lineOf = (texts: string[]): string => `${texts.map(field).join(",")}\r\n`;
+
+/** Returns the line of a row, its end included. */
+export function csvLine<T>(columns: readonly TextColumn<T>[], row: T): string {
+  return lineOf(columns.map((column) => column.text(row)));
 }
 
-/** Lets the browser save a text as a file. */
-export function download(name: string, text: string): void {
+/** Returns rows below the labels of their columns. */
+export function csvOf<T>(columns: readonly TextColumn<T>[], rows: readonly T[]): string {
+  return lineOf(columns.map((column) => column.label)) + rows.map((row) => csvLine(columns, row)).join("");
+}
+
+/** Lets the browser save a text, or its parts, as a file. */
+export function download(name: string, text: string | string[]): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: name.endsWith(".json") ? "application/json" : "text/csv;charset=utf-8" }));
+  link.href = URL.createObjectURL(new Blob(typeof text === "string" ? [text] : text, { type: name.endsWith(".json") ? "application/json" : "text/csv;charset=utf-8" }));
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);

@@ -12,13 +12,13 @@ import { commandOf, type EntityValues } from "@/dashboard/source";
 import { SourceData } from "@/dashboard/sourceData";
 import { t } from "@/i18n";
 import { useFunctions } from "@/sandbox/functions";
-import { csvOf, download } from "@/ui/csv";
+import { CSV_PAGE, saveCsv, type Saving } from "@/ui/csvFile";
 import { EmptyState, Waiting } from "@/ui/feedback";
 import { keyFilterOf, readColumnFilter } from "@/ui/grid/columnFilter";
-import { useArrangement } from "@/ui/grid/columns";
+import { shownColumns, useArrangement } from "@/ui/grid/columns";
 import { Grid } from "@/ui/grid/Grid";
-import type { GridSort } from "@/ui/grid/GridHead";
 import gridClasses from "@/ui/grid/grid.module.css";
+import type { GridSort } from "@/ui/grid/sorting";
 import type { WidgetProps } from "./registry";
 import { functionContext, madeStyle } from "./table/cells";
 import { entityColumns, entityRow, pageOrder } from "./table/entityColumns";
@@ -29,9 +29,6 @@ import { useEntityPages } from "./table/useEntityPages";
 
 /** Rows of one subscription where there are no pages to turn. */
 const PAGE = 64;
-/** Rows of one request, and most rows, of a file. */
-const CSV_PAGE = 1_000;
-const CSV_MOST = 100_000;
 /** Below this width of the screen the actions of a row are in a menu, pixels. */
 const NARROW = 600;
 
@@ -93,20 +90,15 @@ export default function EntitiesTable({ widget, requests, act, tools, rowTools }
   const actionsWidth = useActionsWidth(actions);
   const cellActions = useMemo(() => actionsOf(config, "cellClick"), [config]);
 
-  const save = async (): Promise<void> => {
-    const found: EntityValues[] = [];
-    for (const request of requests) {
-      for (let n = 0; request !== undefined && found.length < CSV_MOST; n++) {
-        const query = object(commandOf(request, Date.now())["query"]);
-        const pageLink = { pageSize: CSV_PAGE, page: n, textSearch: search === "" ? null : search, sortOrder: order };
-        const answer = await api.post<PageData<Json>>("/api/entitiesQuery/find", { ...query, keyFilters: [...request.keyFilters, ...keyFilters], pageLink });
-        found.push(...SourceData.read(answer.data));
-        if (!answer.hasNext) {
-          break;
-        }
-      }
-    }
-    download(`${widget.title || t("Entities")}.csv`, csvOf(columns.filter((column) => !arrangement.hidden.has(column.key)), found));
+  const save = (saving: Saving): Promise<void> => {
+    const sources = requests.flatMap((request) => (request === undefined ? [] : [request]));
+    const pages = sources.map((request) => async (n: number) => {
+      const query = object(commandOf(request, Date.now())["query"]);
+      const pageLink = { pageSize: CSV_PAGE, page: n, textSearch: search === "" ? null : search, sortOrder: order };
+      const answer = await api.post<PageData<Json>>("/api/entitiesQuery/find", { ...query, keyFilters: [...request.keyFilters, ...keyFilters], pageLink });
+      return { rows: SourceData.read(answer.data), hasNext: answer.hasNext, total: answer.totalElements };
+    });
+    return saveCsv(widget.title || t("Entities"), shownColumns(columns, arrangement), pages, saving);
   };
 
   if (first === undefined) {
@@ -143,8 +135,8 @@ export default function EntitiesTable({ widget, requests, act, tools, rowTools }
           }}
           rowKey={(entity) => entity.id.id}
           version={version}
-          sort={sort}
-          onSort={setSort}
+          sorts={[sort]}
+          onSort={([next]) => next !== undefined && setSort(next)}
           {...(table.pagination ? {} : { onRange: inView })}
           filters={filters.shown ? { values: filters.values, change: (key, value) => setFilters((before) => ({ ...before, values: { ...before.values, [key]: value } })) } : undefined}
           onOpen={opens ? (entity) => act("rowClick", entity, undefined, entityRow(entity, keys)) : undefined}

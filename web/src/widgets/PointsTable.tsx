@@ -12,10 +12,10 @@ import { useFunctions } from "@/sandbox/functions";
 import { csvOf, download } from "@/ui/csv";
 import { EmptyState } from "@/ui/feedback";
 import { passes, readColumnFilter } from "@/ui/grid/columnFilter";
-import { useArrangement, type GridColumn } from "@/ui/grid/columns";
+import { shownColumns, useArrangement, type GridColumn } from "@/ui/grid/columns";
 import { Grid } from "@/ui/grid/Grid";
-import type { GridSort } from "@/ui/grid/GridHead";
 import gridClasses from "@/ui/grid/grid.module.css";
+import { comparing, type GridSort } from "@/ui/grid/sorting";
 import { datePattern } from "./dates";
 import { numeric } from "./postProcessing";
 import type { WidgetProps } from "./registry";
@@ -83,7 +83,7 @@ function EntityTab({ widget, act, entity }: WidgetProps & { entity: EntityValues
   }, [settings, source, ask]);
   const arrangement = useArrangement(board === undefined ? undefined : `${board.id}/${widget.id}`, columns);
   const stored = readOrder(table.order);
-  const [sort, setSort] = useState<GridSort>(() => ({ key: columns.find((column) => column.names.includes(stored.name))?.key ?? "Timestamp", order: stored.order }));
+  const [sorts, setSorts] = useState<readonly GridSort[]>(() => [{ key: columns.find((column) => column.names.includes(stored.name))?.key ?? "Timestamp", order: stored.order }]);
   const [typed, setTyped] = useState("");
   const [search] = useDebouncedValue(typed, 150);
   const [filters, setFilters] = useState<{ shown: boolean; values: Record<string, string> }>({ shown: false, values: {} });
@@ -98,13 +98,8 @@ function EntityTab({ widget, act, entity }: WidgetProps & { entity: EntityValues
       (row) =>
         wanted.every(({ column, filter }) => passes(column.text(row), filter)) && (search === "" || columns.some((column) => column.text(row).toLowerCase().includes(search.toLowerCase()))),
     );
-    const by = columns.find((column) => column.key === sort.key)?.value ?? ((row: Moment) => row.ts);
-    const sign = sort.order === "ASC" ? 1 : -1;
-    return found.sort((a, b) => {
-      const [x, y] = [by(a), by(b)];
-      return sign * (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y)));
-    });
-  }, [columns, entity, source, settings, search, filters, sort]);
+    return found.sort(comparing(columns, sorts));
+  }, [columns, entity, source, settings, search, filters, sorts]);
   const last = Math.max(0, Math.ceil(rows.length / pageSize) - 1);
   const current = Math.min(page, last);
   const from = table.pagination ? current * pageSize : 0;
@@ -121,7 +116,7 @@ function EntityTab({ widget, act, entity }: WidgetProps & { entity: EntityValues
         onSearch={setTyped}
         filters={{ shown: filters.shown, toggle: () => setFilters(({ shown }) => ({ shown: !shown, values: {} })) }}
         total={rows.length}
-        save={() => download(`${widget.title || t("Values")} ${entity.name}.csv`, csvOf(columns.filter((column) => !arrangement.hidden.has(column.key)), rows))}
+        save={() => download(`${widget.title || t("Values")} ${entity.name}.csv`, csvOf(shownColumns(columns, arrangement), rows))}
       />
       <Grid
         label={`${widget.title || t("Values")} ${entity.name}`}
@@ -134,8 +129,9 @@ function EntityTab({ widget, act, entity }: WidgetProps & { entity: EntityValues
         }}
         rowKey={(row) => String(row.ts)}
         version={version}
-        sort={sort}
-        onSort={setSort}
+        sorts={sorts}
+        onSort={setSorts}
+        manySorts
         filters={filters.shown ? { values: filters.values, change: (key, value) => setFilters((before) => ({ ...before, values: { ...before.values, [key]: value } })) } : undefined}
         onOpen={actionsOf(config, "rowClick").length > 0 ? (row) => act("rowClick", entity, undefined, data(row)) : undefined}
         onDoubleClick={actionsOf(config, "rowDoubleClick").length > 0 ? (row) => act("rowDoubleClick", entity, undefined, data(row)) : undefined}

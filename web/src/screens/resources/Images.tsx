@@ -7,7 +7,7 @@ import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import { useSession } from "@/app/session";
 import { formatTime, t } from "@/i18n";
-import { DataTable, type Column } from "@/ui/DataTable";
+import { DataTable, type Column } from "@/ui/list/DataTable";
 import { notify } from "@/ui/feedback";
 import { useImage } from "@/ui/images";
 import { UploadButton } from "@/ui/UploadButton";
@@ -28,7 +28,7 @@ const COLUMNS: Column<StoredFile>[] = [
   { key: "mediaType", label: "Type", text: ({ descriptor }) => descriptor?.mediaType ?? "" },
   { key: "public", label: "Public", text: (row) => (row.public === true ? t("Yes") : "") },
   { key: "system", label: "Of the installation", text: (row) => (isOfSystem(row) ? t("Yes") : ""), show: (row) => (isOfSystem(row) ? <Badge variant="outline">{t("Yes")}</Badge> : "") },
-  { key: "createdTime", label: "Created", sortable: true, text: (row) => formatTime(row.createdTime) },
+  { key: "createdTime", label: "Created", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime },
 ];
 
 export default function Images({ gallery }: { gallery: Gallery }): ReactElement {

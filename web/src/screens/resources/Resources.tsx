@@ -8,7 +8,7 @@ import { upload } from "@/api/upload";
 import { useSession } from "@/app/session";
 import { formatTime, t } from "@/i18n";
 import { wordsOf } from "@/ui/form/values";
-import { DataTable, type Column } from "@/ui/DataTable";
+import { DataTable, type Column } from "@/ui/list/DataTable";
 import { DeleteUsed } from "@/ui/DeleteUsed";
 import { notify, Problem, Waiting } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";

@@ -1,16 +1,16 @@
 // A table that draws only the rows in view. Where its rows come from is its owner's affair: it asks for them by their place.
 
-import { Checkbox } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef, type CSSProperties, type KeyboardEvent, type ReactElement, type ReactNode, type RefObject } from "react";
+import { memo, useEffect, useMemo, useRef, type CSSProperties, type KeyboardEvent, type ReactElement, type ReactNode, type RefObject } from "react";
 import { t } from "@/i18n";
 import { EmptyState } from "@/ui/feedback";
-import type { Arrangement, GridColumn } from "./columns";
-import { GridHead, type GridSort } from "./GridHead";
+import { shownColumns, USUAL_PX, type Arrangement, type GridColumn } from "./columns";
+import { GridHead } from "./GridHead";
 import classes from "./grid.module.css";
+import type { GridSort } from "./sorting";
 
 const ROW_PX = 36;
-const USUAL_PX = 140;
+const SELECT_PX = 36;
 
 /** A row, or the head of a group of rows. */
 export type GridItem<T> = { row: T } | { group: string; label: string; count: number; open: boolean };
@@ -25,14 +25,19 @@ export interface GridProps<T> {
   rowKey: (row: T) => string;
   /** What rows are drawn from besides their own values: when it changes, all are drawn again. */
   version?: unknown;
-  sort?: GridSort | undefined;
-  onSort?: ((sort: GridSort) => void) | undefined;
+  sorts?: readonly GridSort[];
+  onSort?: ((sorts: GridSort[]) => void) | undefined;
+  /** Whether rows can be sorted by several columns. */
+  manySorts?: boolean;
+  /** Height of a row, pixels. */
+  rowPx?: number;
   /** Told which places are in view. */
   onRange?: (first: number, last: number) => void;
   filters?: { values: Readonly<Record<string, string>>; change: (key: string, value: string) => void } | undefined;
   selected?: { keys: ReadonlySet<string>; toggle: (row: T) => void; state: "none" | "some" | "all"; toggleAll: () => void } | undefined;
   onOpen?: ((row: T) => void) | undefined;
   onDoubleClick?: ((row: T) => void) | undefined;
+  /** Told the place of the column among `columns`, wherever it is shown. */
   onCell?: ((row: T, column: number) => void) | undefined;
   onGroup?: (group: string) => void;
   /** What further keys do on a row; true if it did something. */
@@ -54,12 +59,13 @@ interface RowProps<T> {
   version: unknown;
   isSelected: boolean;
   columns: readonly GridColumn<T>[];
+  pinStyle: (key: string) => CSSProperties | undefined;
   onKeys: (event: KeyboardEvent, row: T) => void;
   measure: ((element: HTMLElement | null) => void) | undefined;
 }
 
-function RowView<T>({ row, index, newest, isSelected, columns, onKeys, measure }: RowProps<T>): ReactElement {
-  const { rowKey, selected, onOpen, onCell, rowStyle, actions } = newest.current;
+function RowView<T>({ row, index, newest, isSelected, columns, pinStyle, onKeys, measure }: RowProps<T>): ReactElement {
+  const { rowKey, selected, onOpen, onCell, rowStyle, actions, rowPx } = newest.current;
   return (
     <tr
       ref={measure}
@@ -69,18 +75,18 @@ function RowView<T>({ row, index, newest, isSelected, columns, onKeys, measure }
       aria-rowindex={index + 2}
       aria-selected={selected === undefined ? undefined : isSelected}
       className={`${classes["row"]} ${onOpen === undefined ? "" : classes["opens"]}`}
-      style={{ height: ROW_PX, ...rowStyle?.(row) }}
+      style={{ height: rowPx ?? ROW_PX, ...rowStyle?.(row) }}
       onKeyDown={(event) => onKeys(event, row)}
       onClick={() => newest.current.onOpen?.(row)}
       onDoubleClick={() => newest.current.onDoubleClick?.(row)}
     >
       {selected !== undefined && (
-        <td onClick={(event) => event.stopPropagation()}>
-          <Checkbox size="xs" tabIndex={-1} aria-label={t("Select")} checked={isSelected} onChange={() => newest.current.selected?.toggle(row)} />
+        <td style={pinStyle("")} onClick={(event) => event.stopPropagation()}>
+          <input type="checkbox" className={classes["check"]} tabIndex={-1} aria-label={t("Select")} checked={isSelected} onChange={() => newest.current.selected?.toggle(row)} />
         </td>
       )}
-      {columns.map((column, n) => (
-        <td key={column.key} data-column={column.key} style={column.style?.(row)} title={column.show === undefined ? column.text(row) : undefined} onClick={onCell === undefined ? undefined : () => newest.current.onCell?.(row, n)}>
+      {columns.map((column) => (
+        <td key={column.key} data-column={column.key} style={{ ...column.style?.(row), ...pinStyle(column.key) }} title={column.show === undefined ? column.text(row) : undefined} onClick={onCell === undefined ? undefined : () => newest.current.onCell?.(row, newest.current.columns.indexOf(column))}>
           {column.show === undefined ? column.text(row) : column.show(row)}
         </td>
       ))}
@@ -94,20 +100,37 @@ function RowView<T>({ row, index, newest, isSelected, columns, onKeys, measure }
 }
 
 /** A row is drawn again when it is another object, or when the table says that all are. */
-const Row = memo(RowView, (before, after) => before.row === after.row && before.index === after.index && before.isSelected === after.isSelected && before.version === after.version && before.columns === after.columns) as typeof RowView;
+const Row = memo(RowView, (before, after) => before.row === after.row && before.index === after.index && before.isSelected === after.isSelected && before.version === after.version && before.columns === after.columns && before.pinStyle === after.pinStyle) as typeof RowView;
+
+/** Returns how the cells of each column stay in view; the column of check boxes, named "", does so with them. */
+function pinStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick<Arrangement, "pinned" | "widths">, selects: boolean): (key: string) => CSSProperties | undefined {
+  const styles = new Map<string, CSSProperties>();
+  let from = 0;
+  const keep = (key: string, width: number): void => {
+    styles.set(key, { position: "sticky", insetInlineStart: from, zIndex: 1, background: "var(--mantine-color-body)" });
+    from += width;
+  };
+  const kept = shown.filter((column) => pinned.has(column.key));
+  if (kept.length > 0 && selects) {
+    keep("", SELECT_PX);
+  }
+  for (const column of kept) {
+    keep(column.key, widths[column.key] ?? USUAL_PX);
+  }
+  return (key) => styles.get(key);
+}
 
 const STEPS: Record<string, 1 | -1> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
 
 export function Grid<T>(props: GridProps<T>): ReactElement {
   const { columns, arrangement, count, at, rowKey, onRange, onKey } = props;
   const pane = useRef<HTMLDivElement>(null);
-  const shownColumns = useRef<{ all: readonly GridColumn<T>[]; hidden: string; shown: readonly GridColumn<T>[] }>(undefined);
-  const hidden = [...arrangement.hidden].join("\n");
-  if (shownColumns.current?.all !== columns || shownColumns.current.hidden !== hidden) {
-    shownColumns.current = { all: columns, hidden, shown: columns.filter((column) => column.hideable === false || !arrangement.hidden.has(column.key)) };
-  }
-  const { shown } = shownColumns.current;
-  const drawn = useVirtualizer({ count, getScrollElement: () => pane.current, estimateSize: () => ROW_PX, overscan: 10 });
+  const { hidden, layout, pinned, widths } = arrangement;
+  const rowPx = props.rowPx ?? ROW_PX;
+  const shown = useMemo(() => shownColumns(columns, { hidden, layout, pinned }), [columns, hidden, layout, pinned]);
+  const selects = props.selected !== undefined;
+  const pinStyle = useMemo(() => pinStyles(shown, { pinned, widths }, selects), [shown, pinned, widths, selects]);
+  const drawn = useVirtualizer({ count, getScrollElement: () => pane.current, estimateSize: () => rowPx, overscan: 10, useFlushSync: false });
   const items = drawn.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
   useEffect(() => onRange?.(first, last), [onRange, first, last]);
@@ -146,22 +169,24 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   const before = items[0]?.start ?? 0;
   const after = drawn.getTotalSize() - (items.at(-1)?.end ?? 0);
   const span = shown.length + (props.selected === undefined ? 0 : 1) + (props.actions === undefined ? 0 : 1);
-  const total = shown.reduce((sum, column) => sum + (arrangement.widths[column.key] ?? USUAL_PX), 0);
+  const total = shown.reduce((sum, column) => sum + (widths[column.key] ?? USUAL_PX), 0);
   return (
     <div ref={pane} className={classes["pane"]} tabIndex={count === 0 ? 0 : -1}>
       <table className={`${classes["table"]} ${props.tall === true ? classes["tall"] : ""}`} style={{ minWidth: `max(100%, ${Math.min(total, 4_000)}px)` }} aria-label={props.label} aria-rowcount={count}>
         <colgroup>
-          {props.selected !== undefined && <col style={{ width: 36 }} />}
+          {props.selected !== undefined && <col style={{ width: SELECT_PX }} />}
           {shown.map((column) => (
-            <col key={column.key} style={{ width: arrangement.widths[column.key] ?? column.width }} />
+            <col key={column.key} style={{ width: widths[column.key] ?? (pinned.has(column.key) ? USUAL_PX : column.width) }} />
           ))}
           {props.actions !== undefined && <col style={{ width: props.actionsWidth ?? 120 }} />}
         </colgroup>
         <GridHead
           columns={shown}
           arrangement={arrangement}
-          sort={props.sort}
+          sorts={props.sorts ?? []}
           onSort={props.onSort}
+          manySorts={props.manySorts === true}
+          pinStyle={pinStyle}
           sticky={props.sticky !== false}
           filters={props.filters}
           selection={props.selected === undefined ? undefined : { state: props.selected.state, toggle: props.selected.toggleAll }}
@@ -172,10 +197,10 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
           {items.map(({ index }) => {
             const item = at(index);
             if (item === undefined) {
-              return <tr key={`place ${index}`} style={{ height: ROW_PX }} aria-hidden />;
+              return <tr key={`place ${index}`} style={{ height: rowPx }} aria-hidden />;
             }
             return "group" in item ? (
-              <tr key={`group ${item.group}`} className={classes["group"]} style={{ height: ROW_PX }}>
+              <tr key={`group ${item.group}`} className={classes["group"]} style={{ height: rowPx }}>
                 <td colSpan={span}>
                   <button type="button" className={classes["groupButton"]} aria-expanded={item.open} onClick={() => props.onGroup?.(item.group)}>
                     {item.open ? "▾" : "▸"} {item.label} ({item.count})
@@ -183,7 +208,7 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
                 </td>
               </tr>
             ) : (
-              <Row key={rowKey(item.row)} row={item.row} index={index} newest={newest} version={props.version} isSelected={props.selected?.keys.has(rowKey(item.row)) === true} columns={shown} onKeys={stableKeys} measure={props.tall === true ? drawn.measureElement : undefined} />
+              <Row key={rowKey(item.row)} row={item.row} index={index} newest={newest} version={props.version} isSelected={props.selected?.keys.has(rowKey(item.row)) === true} columns={shown} pinStyle={pinStyle} onKeys={stableKeys} measure={props.tall === true ? drawn.measureElement : undefined} />
             );
           })}
           {after > 0 && <tr style={{ height: after }} aria-hidden />}

@@ -1,15 +1,11 @@
 // The head of a table: sorts, widths, and what narrows each column.
 
 import { Checkbox, UnstyledButton } from "@mantine/core";
-import { useRef, type PointerEvent, type ReactElement } from "react";
+import { useRef, type CSSProperties, type PointerEvent, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { NARROWEST, type Arrangement, type GridColumn } from "./columns";
 import classes from "./grid.module.css";
-
-export interface GridSort {
-  key: string;
-  order: "ASC" | "DESC";
-}
+import { sortsAfter, type GridSort } from "./sorting";
 
 const MARKS = { ascending: "▲", descending: "▼" };
 /** The edge of a column, which is dragged. Whoever has no pointer finds widths in the menu of the table. */
@@ -22,7 +18,8 @@ function Handle({ resize }: { resize: (width: number | undefined) => void }): Re
   };
   const follow = (event: PointerEvent<HTMLSpanElement>): void => {
     if (from.current !== undefined) {
-      resize(from.current.width + event.clientX - from.current.x);
+      const sign = getComputedStyle(event.currentTarget).direction === "rtl" ? -1 : 1;
+      resize(from.current.width + sign * (event.clientX - from.current.x));
     }
   };
   const end = (): void => {
@@ -34,8 +31,12 @@ function Handle({ resize }: { resize: (width: number | undefined) => void }): Re
 interface HeadProps<T> {
   columns: readonly GridColumn<T>[];
   arrangement: Arrangement;
-  sort: GridSort | undefined;
-  onSort: ((sort: GridSort) => void) | undefined;
+  sorts: readonly GridSort[];
+  onSort: ((sorts: GridSort[]) => void) | undefined;
+  /** Whether rows can be sorted by several columns. */
+  manySorts: boolean;
+  /** Where columns that stay in view are, from the beginning of the line. */
+  pinStyle: (key: string) => CSSProperties | undefined;
   sticky: boolean;
   filters: { values: Readonly<Record<string, string>>; change: (key: string, value: string) => void } | undefined;
   /** How many of the loaded rows are selected; without it rows can't be. */
@@ -43,23 +44,50 @@ interface HeadProps<T> {
   hasActions: boolean;
 }
 
-export function GridHead<T>({ columns, arrangement, sort, onSort, sticky, filters, selection, hasActions }: HeadProps<T>): ReactElement {
-  const order = (column: GridColumn<T>): "ascending" | "descending" | undefined => (sort?.key !== column.key ? undefined : sort.order === "ASC" ? "ascending" : "descending");
+/** Rows and other headers pass below a header that stays. */
+const inFront = (style: CSSProperties | undefined): CSSProperties | undefined => style && { ...style, zIndex: 3 };
+
+/** What a header carries that is dragged onto another one. */
+const CARRIED = "text/x-fieldline-column";
+
+export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, pinStyle, sticky, filters, selection, hasActions }: HeadProps<T>): ReactElement {
+  const order = (column: GridColumn<T>): "ascending" | "descending" | undefined => {
+    const own = sorts.find((sort) => sort.key === column.key);
+    return own === undefined ? undefined : own.order === "ASC" ? "ascending" : "descending";
+  };
+  const rank = (column: GridColumn<T>): string => (sorts.length < 2 ? "" : String(sorts.findIndex((sort) => sort.key === column.key) + 1));
   return (
     <thead className={sticky ? classes["sticky"] : ""}>
       <tr>
         {selection !== undefined && (
-          <th className={classes["narrow"]}>
+          <th className={classes["narrow"]} style={inFront(pinStyle(""))}>
             <Checkbox size="xs" aria-label={t("Select all that are loaded")} checked={selection.state === "all"} indeterminate={selection.state === "some"} onChange={selection.toggle} />
           </th>
         )}
         {columns.map((column) => {
           const current = order(column);
           return (
-            <th key={column.key} aria-sort={current}>
+            <th
+              key={column.key}
+              aria-sort={current}
+              style={inFront(pinStyle(column.key))}
+              draggable
+              onDragStart={(event) => event.dataTransfer.setData(CARRIED, column.key)}
+              onDragOver={(event) => event.dataTransfer.types.includes(CARRIED) && event.preventDefault()}
+              onDrop={(event) => {
+                event.preventDefault();
+                arrangement.place(event.dataTransfer.getData(CARRIED), column.key);
+              }}
+            >
               {column.sortable === true && onSort !== undefined ? (
-                <UnstyledButton className={classes["sort"] ?? ""} fw={600} fz="sm" title={column.label} onClick={() => onSort({ key: column.key, order: current === "ascending" ? "DESC" : "ASC" })}>
-                  {column.label} {current === undefined ? "" : MARKS[current]}
+                <UnstyledButton
+                  className={classes["sort"] ?? ""}
+                  fw={600}
+                  fz="sm"
+                  title={manySorts ? t("{column}; with Shift as a further order", { column: column.label }) : column.label}
+                  onClick={(event) => onSort(sortsAfter(sorts, column.key, manySorts && event.shiftKey))}
+                >
+                  {column.label} {current === undefined ? "" : `${MARKS[current]}${rank(column)}`}
                 </UnstyledButton>
               ) : (
                 <span className={classes["label"]} title={column.label}>

@@ -1,6 +1,6 @@
-// Columns of a table that people arrange themselves: which are shown, and how wide.
+// Columns of a table that people arrange themselves: which are shown, in which order, how wide, and which stay in view.
 
-import { useState, type CSSProperties, type ReactNode } from "react";
+import { useMemo, useState, type CSSProperties, type ReactNode } from "react";
 
 export interface GridColumn<T> {
   key: string;
@@ -14,54 +14,114 @@ export interface GridColumn<T> {
   hideable?: boolean;
   /** Text of the cell, for filters and files. */
   text: (row: T) => string;
+  /** What rows are sorted by in the browser, where it isn't the text. */
+  value?: ((row: T) => string | number) | undefined;
   /** What the cell shows instead of its text. */
   show?: ((row: T) => ReactNode) | undefined;
   style?: ((row: T) => CSSProperties | undefined) | undefined;
 }
 
+/** How somebody has arranged a table. What is missing is as the table has it of itself. */
+export interface Layout {
+  hidden?: string[];
+  /** Pixels. */
+  widths?: Record<string, number>;
+  /** Keys from first to last; columns that are not named follow. */
+  order?: string[];
+  /** Columns that stay at the beginning of the line while others scroll. */
+  pinned?: string[];
+}
+
 export interface Arrangement {
+  layout: Layout;
   hidden: ReadonlySet<string>;
   widths: Readonly<Record<string, number>>;
+  pinned: ReadonlySet<string>;
   /** Shows a column, or no more. */
   toggle: (key: string) => void;
   /** Gives a column a width in pixels; none gives it back its own. */
   resize: (key: string, width: number | undefined) => void;
-}
-
-interface Stored {
-  hidden?: string[];
-  widths?: Record<string, number>;
+  /** Puts a column where another one is. */
+  place: (key: string, where: string) => void;
+  /** Moves a column one place on, or back. */
+  step: (key: string, by: 1 | -1) => void;
+  /** Keeps a column in view, or no more. */
+  pin: (key: string) => void;
+  /** Takes over a whole arrangement. */
+  adopt: (layout: Layout) => void;
 }
 
 const PLACE = "fieldline_columns:";
 /** The narrowest column, pixels. */
 export const NARROWEST = 48;
+/** How wide a column counts that nobody gave a width, pixels. */
+export const USUAL_PX = 140;
 
-function load(name: string | undefined): Stored {
+function load(name: string | undefined): Layout {
   try {
-    return name === undefined ? {} : (JSON.parse(localStorage.getItem(PLACE + name) ?? "{}") as Stored);
+    return name === undefined ? {} : (JSON.parse(localStorage.getItem(PLACE + name) ?? "{}") as Layout);
   } catch {
     return {};
   }
 }
 
-/** Remembers in this browser how a table is arranged, under a name. */
-export function useArrangement<T>(name: string | undefined, columns: readonly GridColumn<T>[]): Arrangement {
-  const [stored, setStored] = useState(() => load(name));
-  const hidden = new Set(stored.hidden ?? columns.filter((column) => column.hidden === true).map((column) => column.key));
-  const store = (next: Stored): void => {
-    setStored(next);
-    if (name !== undefined) {
-      localStorage.setItem(PLACE + name, JSON.stringify(next));
-    }
-  };
-  return {
-    hidden,
-    widths: stored.widths ?? {},
-    toggle: (key) => store({ ...stored, hidden: hidden.has(key) ? [...hidden].filter((one) => one !== key) : [...hidden, key] }),
-    resize: (key, width) => {
-      const { [key]: _before, ...others } = stored.widths ?? {};
-      store({ ...stored, widths: width === undefined ? others : { ...others, [key]: Math.max(NARROWEST, Math.round(width)) } });
-    },
-  };
+/** Returns the keys of columns in the order of a layout. */
+export function orderOf(keys: readonly string[], order: readonly string[] | undefined): string[] {
+  const known = (order ?? []).filter((key) => keys.includes(key));
+  return [...known, ...keys.filter((key) => !known.includes(key))];
+}
+
+/** Returns the columns that are shown, in their order: those that stay in view come first. */
+export function shownColumns<T>(columns: readonly GridColumn<T>[], { hidden, layout, pinned }: Pick<Arrangement, "hidden" | "layout" | "pinned">): GridColumn<T>[] {
+  const byKey = new Map(columns.map((column) => [column.key, column]));
+  const all = orderOf([...byKey.keys()], layout.order).flatMap((key) => byKey.get(key) ?? []);
+  const shown = all.filter((column) => column.hideable === false || !hidden.has(column.key));
+  return [...shown.filter((column) => pinned.has(column.key)), ...shown.filter((column) => !pinned.has(column.key))];
+}
+
+/** Puts one key where another one is, the others closing up. */
+export function placed(keys: readonly string[], key: string, where: string): string[] {
+  const [from, to] = [keys.indexOf(key), keys.indexOf(where)];
+  if (from < 0 || to < 0) {
+    return [...keys];
+  }
+  const others = keys.filter((one) => one !== key);
+  return [...others.slice(0, to), key, ...others.slice(to)];
+}
+
+/** Remembers in this browser how a table is arranged, under a name; `given` is an arrangement that counts until it is changed. */
+export function useArrangement<T>(name: string | undefined, columns: readonly GridColumn<T>[], given?: Layout): Arrangement {
+  const [layout, setLayout] = useState(() => given ?? load(name));
+  return useMemo(() => {
+    const hidden = new Set(layout.hidden ?? columns.filter((column) => column.hidden === true).map((column) => column.key));
+    const pinned = new Set(layout.pinned ?? []);
+    const adopt = (next: Layout): void => {
+      setLayout(next);
+      if (name !== undefined) {
+        localStorage.setItem(PLACE + name, JSON.stringify(next));
+      }
+    };
+    const order = orderOf(columns.map((column) => column.key), layout.order);
+    const flipped = (keys: ReadonlySet<string>, key: string): string[] => (keys.has(key) ? [...keys].filter((one) => one !== key) : [...keys, key]);
+    return {
+      layout,
+      hidden,
+      pinned,
+      widths: layout.widths ?? {},
+      toggle: (key) => adopt({ ...layout, hidden: flipped(hidden, key) }),
+      resize: (key, width) => {
+        const { [key]: _before, ...others } = layout.widths ?? {};
+        adopt({ ...layout, widths: width === undefined ? others : { ...others, [key]: Math.max(NARROWEST, Math.round(width)) } });
+      },
+      place: (key, where) => adopt({ ...layout, order: placed(order, key, where) }),
+      step: (key, by) => {
+        const where = order[order.indexOf(key) + by];
+        if (where !== undefined) {
+          adopt({ ...layout, order: placed(order, key, where) });
+        }
+      },
+      pin: (key) => adopt({ ...layout, pinned: flipped(pinned, key) }),
+      adopt,
+    };
+  }, [layout, columns, name]);
 }

@@ -8,7 +8,7 @@ import type { EntityId } from "@/api/types";
 import { useSession } from "@/app/session";
 import { list, object, text, type Json } from "@/dashboard/model";
 import { formatTime, t } from "@/i18n";
-import { DataTable, type Column } from "@/ui/DataTable";
+import { DataTable, type Column } from "@/ui/list/DataTable";
 import { EmptyState, notify } from "@/ui/feedback";
 import { FieldsForm, type FormField, type FormValues } from "@/ui/FieldsForm";
 import { wordsOf } from "@/ui/form/values";

@@ -3,6 +3,7 @@
 import { ActionIcon, Select, Text, TextInput } from "@mantine/core";
 import type { ReactElement, ReactNode } from "react";
 import { t } from "@/i18n";
+import type { Saving } from "@/ui/csvFile";
 import type { Arrangement, GridColumn } from "@/ui/grid/columns";
 import classes from "@/ui/grid/grid.module.css";
 import { TableMenu } from "@/ui/grid/TableMenu";
@@ -17,7 +18,7 @@ interface ToolsProps<T> {
   filters: { shown: boolean; toggle: () => void } | undefined;
   total: number;
   /** Saves all rows as a file. */
-  save: () => Promise<void> | void;
+  save: (saving: Saving) => Promise<void> | void;
   children?: ReactNode;
 }
 
