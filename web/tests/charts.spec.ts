@@ -1,5 +1,6 @@
 // Charts over time show what is stored as their settings say, and people move through time with them.
 
+import { findings } from "./axe";
 import { expect, logIn, test, type Program } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
@@ -272,4 +273,80 @@ test("shares of latest values are drawn, hidden and summed up; a chart is a tabl
   await page.getByRole("menuitem", { name: "Show as a table" }).click();
   await expect(region("Course").getByRole("row").nth(1)).toContainText("30 kW");
   await expect(region("Course").getByRole("columnheader")).toHaveText(["Time", "east", "west"]);
+});
+
+test("alarms lie over the lines, and averages in the band of what they are made of", async ({ page, program }) => {
+  await page.setViewportSize({ width: 1300, height: 700 });
+  const now = Date.now();
+  await sendAt(program, Array.from({ length: 60 }, (_, n) => ({ ts: now - n * 10_000, values: { swing: n % 2 === 0 ? 10 : 30 } })));
+  const device = await program.call<{ id: { id: string; entityType: string } }>("TENANT_ADMIN", "/api/tenant/devices?deviceName=Test%20Device%20A1");
+  const made = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/alarm", { originator: device.id, type: "Swinging", severity: "MAJOR", startTs: now - 4 * MINUTE, acknowledged: false, cleared: false });
+  const swing = { ...KEY, name: "swing", label: "Swing", units: "" };
+  const live = { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: 10 * MINUTE, interval: MINUTE }, aggregation: { type: "AVG", limit: 1_000 } };
+  const id = await board(program, "Over the lines", { c: widget("time_series_chart", "Course", { showAlarms: true, showBand: true }, [swing]) }, live);
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${id}`);
+  const course = page.getByRole("region", { name: "Course" });
+  const alarms = course.getByRole("group", { name: "Alarms in this time" });
+  await expect(alarms.getByRole("button")).toHaveCount(1);
+  const mark = alarms.getByRole("button", { name: /Swinging · MAJOR · Active, unacknowledged · Test Device A1/i });
+  // It begins where it began: four of ten minutes before the right edge.
+  const [pane, box] = [await alarms.boundingBox(), await mark.locator("xpath=..").boundingBox()];
+  expect(Math.abs(((box?.x ?? 0) - (pane?.x ?? 0)) / (pane?.width ?? 1) - 0.6)).toBeLessThan(0.03);
+  // The scale has room for all values, not only for the averages.
+  await expect(course.locator("[data-points]")).not.toHaveAttribute("data-points", "0");
+  const drawing = course.locator("canvas");
+  await expect.poll(() => drawing.evaluate((canvas) => {
+    const element = canvas as HTMLCanvasElement;
+    const { data } = element.getContext("2d")?.getImageData(0, 0, element.width, element.height) ?? { data: [] };
+    let tinted = 0;
+    for (let at = 0; at < data.length; at += 4) {
+      const alpha = data[at + 3] ?? 0;
+      tinted += (data[at + 2] ?? 0) > 200 && (data[at] ?? 255) < 80 && alpha > 20 && alpha < 100 ? 1 : 0;
+    }
+    return tinted;
+  })).toBeGreaterThan(5_000);
+  expect(await findings(page)).toEqual([]);
+  await page.screenshot({ path: "test-results/screens/chart_alarms.png" });
+  await mark.click();
+  await expect(page.getByRole("dialog").getByText("Swinging").first()).toBeVisible();
+  await page.keyboard.press("Escape");
+  // It stays, and ends, when it is cleared; a new one comes by itself.
+  await program.call("TENANT_ADMIN", `/api/alarm/${made.id.id}/clear`, {});
+  await expect(alarms.getByRole("button", { name: /Cleared, unacknowledged/i })).toHaveCount(1);
+  await program.call("TENANT_ADMIN", "/api/alarm", { originator: device.id, type: "Another", severity: "CRITICAL", startTs: Date.now(), acknowledged: false, cleared: false });
+  await expect(alarms.getByRole("button")).toHaveCount(2);
+});
+
+test("axes, thresholds of another entity and alarms are set in the form of a chart", async ({ page, program }) => {
+  await page.setViewportSize({ width: 1400, height: 1000 });
+  await setAttribute(program, { ceiling: 44 });
+  await program.send(TOKEN, { temperature: 21 });
+  const live = { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: 10 * MINUTE, interval: 1_000 }, aggregation: { type: "NONE", limit: 1_000 } };
+  const id = await board(program, "Formed", { c: widget("time_series_chart", "Formed", {}) }, live);
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${id}?edit=true`);
+  await page.getByRole("button", { name: /^Formed: / }).click();
+  const axes = page.getByRole("group", { name: "Axes of values" });
+  await axes.getByRole("button", { name: "Add to: Axes of values" }).click();
+  await axes.getByRole("group", { name: "2" }).getByLabel("Label").fill("Second");
+  const thresholds = page.getByRole("group", { name: "Thresholds" });
+  await thresholds.getByRole("button", { name: "Add to: Thresholds" }).click();
+  await thresholds.getByLabel("Value comes from").click();
+  await page.getByRole("option", { name: "A value of another entity" }).click();
+  await thresholds.getByLabel("Entity", { exact: true }).click();
+  await page.getByRole("option", { name: "A1" }).click();
+  await thresholds.getByLabel("Key", { exact: true }).fill("ceiling");
+  await thresholds.getByLabel("Axis of values").click();
+  await page.getByRole("option", { name: "Second" }).click();
+  await page.getByLabel("Alarms of the entities over the lines").check();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect.poll(async () => {
+    const stored = await program.call<{ configuration: { widgets: { c: { config: { settings: Record<string, unknown> } } } } }>("TENANT_ADMIN", `/api/dashboard/${id}`);
+    return stored.configuration.widgets.c.config.settings;
+  }).toMatchObject({
+    showAlarms: true,
+    yAxes: { default: { id: "default" }, axis1: { id: "axis1", label: "Second" } },
+    thresholds: [{ type: "entity", entityAlias: "A1", entityKey: "ceiling", yAxisId: "axis1" }],
+  });
+  await page.goto(`${program.url}/dashboards/${id}`);
+  await expect(page.getByRole("region", { name: "Formed" }).locator("[data-marks='44']")).toBeVisible();
 });

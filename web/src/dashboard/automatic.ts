@@ -21,7 +21,7 @@ export function automaticDashboard(id: EntityId, values: Record<string, string>)
       type,
       sizeX: place.sizeX,
       sizeY: 5,
-      config: { title: key, showTitle: true, settings: { showLabel: false }, datasources: [{ type: "entity", entityAliasId: "entity", dataKeys: [dataKey] }] },
+      config: { title: key, showTitle: true, settings: fqn === "time_series_chart" ? { showAlarms: true } : { showLabel: false }, datasources: [{ type: "entity", entityAliasId: "entity", dataKeys: [dataKey] }] },
     };
     places[widget] = { ...place, row, sizeY: 5 };
   };

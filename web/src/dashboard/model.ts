@@ -29,6 +29,7 @@ export interface DataKey {
 
 export interface Datasource {
   type: "entity" | "device" | "entityCount" | "alarmCount" | "function";
+  name: string;
   aliasId: string | undefined;
   deviceId: string | undefined;
   filterId: string | undefined;
@@ -92,6 +93,7 @@ export function readSource(value: unknown, config: Json = {}): Datasource {
   const source = object(value);
   return {
     type: SOURCE_TYPES.find((type) => type === source["type"]) ?? "entity",
+    name: text(source["name"]) ?? "",
     aliasId: text(source["entityAliasId"]) ?? text(source["deviceAliasId"]),
     deviceId: text(source["deviceId"]),
     filterId: text(source["filterId"]),

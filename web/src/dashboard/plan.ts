@@ -40,14 +40,27 @@ function valueSources(settings: Json): Json[] {
 function withLatest(source: Datasource, settings: Json): Datasource {
   const named = valueSources(settings).filter((one) => one["type"] === "latestKey" && text(one["latestKey"]) !== undefined);
   const missing = named.filter((one) => !source.latestKeys.some((key) => key.name === one["latestKey"]));
-  return missing.length === 0 ? source : { ...source, latestKeys: [...source.latestKeys, ...missing.map((one) => readKey({ name: one["latestKey"], type: one["latestKeyType"], settings: { __hidden: true } }))] };
+  return missing.length === 0 ? source : { ...source, latestKeys: [...source.latestKeys, ...missing.map((one) => readKey({ name: one["latestKey"], type: one["latestKeyType"] ?? "attribute", settings: { __hidden: true } }))] };
+}
+
+/** Returns what asks for the least and the greatest value of each interval, where averages are to be shown with the band that they lie in. */
+function edgesOf(shown: readonly Planned[], widget: Widget, dashboard: Dashboard, params: Json, window: TimeWindow): Planned[] {
+  if (widget.settings["showBand"] !== true || window.aggregation !== "AVG") {
+    return [];
+  }
+  return ([["least", "MIN"], ["greatest", "MAX"]] as const).flatMap(([role, aggregation]) =>
+    shown.map(({ source }): Planned => {
+      const own = { ...source, latestKeys: [] };
+      return { source: own, request: requestOf(own, dashboard, params, { ...window, aggregation }), role, shift: 0 };
+    }),
+  );
 }
 
 /** Returns the sources of entities that settings name by their alias. */
 function besides(settings: Json, dashboard: Dashboard): Datasource[] {
   return valueSources(settings).flatMap((one) => {
     const alias = one["type"] === "entity" ? [...dashboard.aliases.values()].find(({ alias: name }) => name === one["entityAlias"]) : undefined;
-    return alias === undefined ? [] : [readSource({ type: "entity", entityAliasId: alias.id, dataKeys: [{ name: one["entityKey"], type: one["entityKeyType"] }] })];
+    return alias === undefined ? [] : [readSource({ type: "entity", name: alias.alias, entityAliasId: alias.id, dataKeys: [{ name: one["entityKey"], type: one["entityKeyType"] ?? "attribute" }] })];
   });
 }
 
@@ -95,5 +108,5 @@ export function planOf(widget: Widget, dashboard: Dashboard, params: Json, windo
     return compared === undefined || dataKeys.length === 0 ? [] : [{ source: past, request: requestOf(past, dashboard, params, compared.window), role: "compared", shift: compared.shift }];
   });
   const others = besides(settings, dashboard).map((source): Planned => ({ source, request: requestOf(source, dashboard, params, undefined), role: "beside", shift: 0 }));
-  return [...shown, ...earlier, ...others];
+  return [...shown, ...earlier, ...edgesOf(shown, widget, dashboard, params, window), ...others];
 }

@@ -136,8 +136,8 @@ export interface SourceValues {
   problem: string | undefined;
   /** How many entities there are, which can be more than are shown. */
   total: number;
-  /** Why it is asked for: to be shown, or only beside what is shown. */
-  role?: "shown" | "compared" | "beside";
+  /** Why it is asked for: to be shown, to be compared with, for the edges of a band, or only beside what is shown. */
+  role?: "shown" | "compared" | "least" | "greatest" | "beside";
   /** By how much points of an earlier time are moved to lie on those that they are compared with, milliseconds. */
   shift?: number;
 }

@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
-import { readDashboard } from "@/dashboard/model";
+import { readDashboard, readSource } from "@/dashboard/model";
+import { planOf } from "@/dashboard/plan";
+import { readTimeWindow } from "@/dashboard/timeWindow";
+import type { Alarm } from "@/alarms/alarm";
+import { alarmsAsked, alarmsWithin } from "./timeChart/AlarmMarks";
 import { barSpan } from "./timeChart/bars";
-import { rangeOf, timeTicks } from "./timeChart/scales";
-import { figuresOf, heightOf, prolonged } from "./timeChart/series";
+import { marksOf, rangeOf, timeTicks } from "./timeChart/scales";
+import { figuresOf, heightOf, prolonged, seriesOf } from "./timeChart/series";
 import { chartSettings, keyLook } from "./timeChart/settings";
 import { nearestPoint, stacked, tableOf, thinned } from "./timeChart/table";
 import { datePattern } from "./dates";
@@ -90,4 +94,50 @@ test("range charts colour by band and fill by default", () => {
   expect(settings.thresholds.map(({ source }) => source.value)).toEqual([10]);
   const key = widget.datasources[0]?.dataKeys[0];
   expect(key === undefined ? undefined : keyLook(key, widget.settings, settings.kind).line.fill).toMatchObject({ type: "opacity", opacity: 0.7 });
+});
+
+test("series of one name and label are two, and the edges of a band go with their own", () => {
+  const widget = widgetOf("system.time_series_chart", {});
+  const source = readSource({ dataKeys: [{ name: "t", label: "T", type: "timeseries" }, { name: "t", label: "T", type: "timeseries" }] });
+  const entity = { id: { entityType: "DEVICE", id: "7" }, name: "d", latest: new Map(), points: new Map([["t", [{ ts: 1, value: "5" }]]]) };
+  const values = { source, entities: [entity], problem: undefined, total: 1 };
+  const series = seriesOf([values, { ...values, role: "least" }, { ...values, role: "greatest" }], { settings: chartSettings(widget), widget, bounds: [0, 9], now: 9 });
+  expect(new Set(series.map(({ id }) => id)).size).toBe(6);
+  expect(series.map(({ edge }) => edge?.of)).toEqual([undefined, undefined, series[0]?.id, series[1]?.id, series[0]?.id, series[1]?.id]);
+});
+
+test("a band asks for the least and the greatest values, of averages alone", () => {
+  const stored = { entityAliases: { a: { id: "a", alias: "A", filter: { type: "singleEntity", singleEntity: { entityType: "DEVICE", id: "7" } } } }, widgets: { w: { typeFullFqn: "system.time_series_chart", config: { settings: { showBand: true }, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [{ name: "t", type: "timeseries" }] }] } } } };
+  const dashboard = readDashboard(stored);
+  const widget = dashboard.widgets.get("w");
+  const asked = (aggregation: string): unknown[] => {
+    const window = readTimeWindow({ realtime: { timewindowMs: 60_000, interval: 1_000 }, aggregation: { type: aggregation, limit: 100 } });
+    return widget === undefined ? [] : planOf(widget, dashboard, {}, window, 0, { points: true, lines: true }, widget.datasources).map(({ role, request }) => [role, request?.window?.aggregation]);
+  };
+  expect(asked("AVG")).toEqual([["shown", "AVG"], ["least", "MIN"], ["greatest", "MAX"]]);
+  expect(asked("SUM")).toEqual([["shown", "SUM"]]);
+});
+
+test("a threshold takes its value from the entity that it names", () => {
+  const settings = chartSettings(widgetOf("system.time_series_chart", { thresholds: [{ type: "entity", entityAlias: "B", entityKey: "high", entityKeyType: "attribute" }] }));
+  const of = (name: string, value: string) => {
+    const source = readSource({ name, dataKeys: [{ name: "high", type: "attribute" }] });
+    const entity = { id: { entityType: "DEVICE", id: name }, name, latest: new Map([["ATTRIBUTE/high", { ts: 1, value }]]), points: new Map() };
+    return { source, entities: [entity], problem: undefined, total: 1, role: "beside" as const };
+  };
+  expect(marksOf(settings.thresholds, [of("A", "1"), of("B", "2")]).map(({ value }) => value)).toEqual([2]);
+});
+
+test("alarms over a chart are those that were active in its time", () => {
+  const alarm = (startTs: number, clearTs: number): Alarm => ({ startTs, clearTs, cleared: clearTs > 0 }) as Alarm;
+  expect(alarmsWithin([alarm(1, 5), alarm(1, 0), alarm(30, 0), alarm(12, 15)], [10, 20]).map(({ startTs }) => startTs)).toEqual([1, 12]);
+  const asked = alarmsAsked([{ entityType: "DEVICE", id: "1" }, { entityType: "ASSET", id: "2" }, { entityType: "DEVICE", id: "3" }], 61_000);
+  expect(asked.filters).toEqual([{ type: "entityList", entityType: "DEVICE", entityList: ["1", "3"] }, { type: "entityList", entityType: "ASSET", entityList: ["2"] }]);
+  expect(asked.conditions).toEqual({ endTs: 120_000 });
+  expect(alarmsAsked([], undefined).conditions).toEqual({});
+});
+
+test("letters of axes are as settings say, within bounds", () => {
+  const { axes } = chartSettings(widgetOf("system.time_series_chart", { yAxes: { default: { labelFont: { size: 18, weight: "700", style: "italic" }, tickLabelFont: { size: 900, weight: "x;" } } } }));
+  expect(axes[0]?.fonts).toEqual({ label: "italic 700 18px system-ui, sans-serif", tickLabel: "400 40px system-ui, sans-serif" });
 });

@@ -9,7 +9,7 @@ import { formOf } from "./forms";
 import type { FormField } from "@/ui/form/values";
 import { chartSettings, keyLook } from "./timeChart/settings";
 import { readDashboard } from "@/dashboard/model";
-import { withValue, type FormValues } from "@/ui/form/values";
+import { freeKey, fromRows, withValue, type FormValues } from "@/ui/form/values";
 
 /** All code that draws or reads settings, without the forms themselves. */
 const CODE = ["widgets", "dashboard"].flatMap((folder) => {
@@ -39,7 +39,10 @@ test("what is set in the form of a chart changes how it is drawn", () => {
     return withValue(values, path, value);
   };
   const own = put(put({}, "lineSettings.fillAreaSettings.type", "opacity"), "type", "bar");
-  const settings = put(put(put(put({}, "stack", true), "yAxes.default.max", 40), "yAxes.default.position", "right"), "legendConfig.showMax", true);
+  const axes = formOf("system.time_series_chart")?.settings.find(({ name }) => name === "yAxes");
+  const [axis = {}] = axes?.begin ?? [];
+  const rows = [put(put(axis, "max", 40), "position", "right"), { ...put({}, "max.type", "entity"), id: freeKey([axis], "id", axes?.keyPrefix ?? ""), order: 1 }];
+  const settings = put(put({ yAxes: fromRows(rows, axes?.keyed, true) }, "stack", true), "legendConfig.showMax", true);
   const widget = readDashboard({ widgets: { w: { typeFullFqn: "system.time_series_chart", config: { settings, datasources: [{ dataKeys: [{ name: "t", type: "timeseries", settings: own }] }] } } } }).widgets.get("w");
   const key = widget?.datasources[0]?.dataKeys[0];
   if (widget === undefined || key === undefined) {
@@ -47,6 +50,7 @@ test("what is set in the form of a chart changes how it is drawn", () => {
   }
   const read = chartSettings(widget);
   expect(read).toMatchObject({ stack: true, legend: { values: { max: true } } });
-  expect(read.axes).toMatchObject([{ id: "default", side: "right", max: { value: 40 } }]);
+  expect(read.axes).toMatchObject([{ id: "default", side: "right", max: { value: 40 } }, { id: "axis1", max: { type: "entity" } }]);
+  expect(settings["yAxes"]).toMatchObject({ default: { id: "default" }, axis1: { id: "axis1" } });
   expect(keyLook(key, settings, "line")).toMatchObject({ bars: true, line: { fill: { type: "opacity" } } });
 });

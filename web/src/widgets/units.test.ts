@@ -8,7 +8,10 @@ import { layoutOf } from "./card/ValueCard";
 import { coursePath } from "./card/Course";
 import { colorOf } from "./color";
 import { fillPattern, shownValue } from "./text";
+import { marksOf } from "./timeChart/scales";
+import { chartSettings } from "./timeChart/settings";
 import { converterOf, inSystem, systemOf } from "./units";
+import { widgetInSystem } from "./unitSettings";
 
 const DAY = 86_400_000;
 
@@ -94,4 +97,25 @@ test("cards lie as their settings say, colours run along gradients, lines end wh
   expect(colorOf({ type: "gradient", gradient: { gradient: ["#000000", "#ffffff"], minValue: 0, maxValue: 10 } }, 2, "red")).toBe("color-mix(in srgb, #ffffff 20%, #000000)");
   expect(colorOf({ type: "range", color: "#111", rangeList: { advancedMode: true, rangeAdvanced: [{ from: { type: "constant", value: 5 }, color: "#222" }] } }, 7, "red")).toBe("#222");
   expect(coursePath([{ ts: 5, value: "1" }, { ts: 7, value: "x" }, { ts: 10, value: "2" }], [0, 10])).toBe("M50.00 28.00L100.00 2.00");
+});
+
+test("what settings measure goes with the unit of the values: colors, scales, thresholds, axes", () => {
+  const units = { from: "°C", METRIC: "°C", IMPERIAL: "°F" };
+  const widgetOf = (fqn: string, config: object): NonNullable<ReturnType<ReturnType<typeof readDashboard>["widgets"]["get"]>> => {
+    const widget = readDashboard({ widgets: { w: { typeFullFqn: fqn, config } } }).widgets.get("w");
+    if (widget === undefined) {
+      throw new Error("no widget");
+    }
+    return widget;
+  };
+  const card = widgetOf("system.cards.value_card", { units, settings: { minValue: 0, barColor: { type: "range", rangeList: [{ from: 10, to: 20, color: "#fff" }] }, position: { from: 10 } } });
+  expect(widgetInSystem(card, "IMPERIAL").settings).toEqual({ minValue: 32, barColor: { type: "range", rangeList: [{ from: 50, to: 68, color: "#fff" }] }, position: { from: 10 } });
+  expect(widgetInSystem(card, "METRIC")).toBe(card);
+  const thresholds = [{ type: "constant", value: 100, units }, { type: "latestKey", latestKey: "high", units }, { type: "constant", value: 7, units: "%" }];
+  const chart = widgetInSystem(widgetOf("system.time_series_chart", { settings: { thresholds, yAxes: { default: { units, min: -40, max: { type: "constant", value: 100 } } } } }), "IMPERIAL");
+  const read = chartSettings(chart);
+  expect(read.axes[0]).toMatchObject({ units: "°F", min: { value: -40 }, max: { value: 212 } });
+  const source = readSource({ dataKeys: [{ name: "high", type: "attribute" }] });
+  const entity = { id: { entityType: "DEVICE", id: "7" }, name: "", latest: new Map([["ATTRIBUTE/high", { ts: 1, value: "0" }]]), points: new Map() };
+  expect(marksOf(read.thresholds, [{ source, entities: [entity], problem: undefined, total: 1 }]).map(({ text }) => text)).toEqual(["212 °F", "32 °F", "7 %"]);
 });

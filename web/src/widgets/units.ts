@@ -44,7 +44,7 @@ export function systemOf(chosen: unknown, language: string): UnitSystem {
   return known ?? (/-(US|LR|MM)$/i.test(language) ? "IMPERIAL" : /-(GB|UK)$/i.test(language) ? "HYBRID" : "METRIC");
 }
 
-interface Target {
+export interface Target {
   units: string;
   convert: (value: number) => number;
 }

@@ -9,7 +9,7 @@ import { actionsOf, type Act } from "@/dashboard/actions";
 import { aggregationIn } from "@/dashboard/aggregated";
 import { cardStyle, titleStyle } from "@/dashboard/look";
 import { planOf, type Planned } from "@/dashboard/plan";
-import { keysOf, useSources, type EntityValues, type SourceRequest, type SourceValues } from "@/dashboard/source";
+import { keysOf, useSources, type EntityValues, type SourceRequest } from "@/dashboard/source";
 import { TimeContext } from "@/dashboard/time/control";
 import { rulesOf } from "@/dashboard/time/rules";
 import { boundsOf, type TimeWindow } from "@/dashboard/timeWindow";
@@ -18,7 +18,8 @@ import { useConnection } from "@/live/socket";
 import { EmptyState } from "@/ui/feedback";
 import { loadable } from "@/ui/loadable";
 import { Backdrop } from "@/widgets/card/Backdrop";
-import { inSystem, systemOf } from "@/widgets/units";
+import { inSystem, systemOf, type UnitSystem } from "@/widgets/units";
+import { widgetInSystem } from "@/widgets/unitSettings";
 import { rendererOf } from "@/widgets/registry";
 import { usePostProcessed } from "@/widgets/postProcessing";
 import { fillPattern } from "@/widgets/text";
@@ -52,10 +53,9 @@ interface Asked {
   asks: Planned["source"][];
 }
 
-/** Shows values in the units of whoever reads them. */
-function useUnits(values: SourceValues[], units: unknown): SourceValues[] {
-  const chosen = useContext(SessionContext)?.user.additionalInfo?.unitSystem;
-  return useMemo(() => inSystem(values, units, systemOf(chosen, navigator.language)), [values, units, chosen]);
+/** Returns the system of units of whoever reads. */
+function useSystem(): UnitSystem {
+  return systemOf(useContext(SessionContext)?.user.additionalInfo?.unitSystem, navigator.language);
 }
 
 /** Keeps a plan as the object that it was as long as it says the same, however often it is made. */
@@ -69,9 +69,11 @@ function usePlan(plan: Planned[]): Asked {
 }
 
 /** Drawn anew only when something of its own is another. */
-export const WidgetFrame = memo(function WidgetFrame({ widget, model, params, window: shared, act }: FrameProps): ReactElement {
+export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, params, window: shared, act }: FrameProps): ReactElement {
   const { ref, entry } = useIntersection({ rootMargin: "300px" });
   const section = useRef<HTMLElement>(null);
+  const system = useSystem();
+  const widget = useMemo(() => widgetInSystem(stored, system), [stored, system]);
   const place = useMergedRef(ref, section);
   const visible = entry?.isIntersecting === true;
   const renderer = rendererOf(widget.fqn);
@@ -90,7 +92,8 @@ export const WidgetFrame = memo(function WidgetFrame({ widget, model, params, wi
     held.current = asked;
     wasSeen.current = true;
   }
-  const made = useUnits(usePostProcessed(held.current), widget.config["units"]);
+  const processed = usePostProcessed(held.current);
+  const made = useMemo(() => inSystem(processed, stored.config["units"], system), [processed, stored, system]);
   const shown = useMemo(() => made.map((one, n) => ({ ...one, role: plan[n]?.role ?? ("shown" as const), shift: plan[n]?.shift ?? 0 })), [made, plan]);
   const entities = useMemo(() => shown.filter((one) => one.role === "shown").flatMap((one) => one.entities), [shown]);
   const connection = useConnection();
@@ -135,7 +138,7 @@ export const WidgetFrame = memo(function WidgetFrame({ widget, model, params, wi
           <WindowPicker control={time} rules={rulesOf(widget.timeWindow)} small name={title || widget.fqn} />
         )}
       </header>
-      <WidgetTools title={title || widget.fqn} section={section} values={renderer.asksItself ? undefined : shown} requests={wanted} fill={widget.config["enableFullscreen"] === false ? undefined : fill} table={renderer.lines === true ? { shown: asTable, toggle: () => setAsTable(!asTable) } : undefined} />
+      <WidgetTools title={title || widget.fqn} section={section} values={renderer.asksItself ? undefined : shown.filter(({ role }) => role !== "least" && role !== "greatest")} requests={wanted} fill={widget.config["enableFullscreen"] === false ? undefined : fill} table={renderer.lines === true ? { shown: asTable, toggle: () => setAsTable(!asTable) } : undefined} />
       <div className={classes["body"]}>
         {problem !== undefined && <EmptyState>{t("The server refused this: {problem}", { problem })}</EmptyState>}
         {unresolved ? (

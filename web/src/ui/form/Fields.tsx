@@ -1,8 +1,9 @@
 // The fields of a form, drawn from their declarations.
 
 import { Autocomplete, Checkbox, JsonInput, MultiSelect, NumberInput, PasswordInput, Select, TagsInput, Textarea, TextInput, Title } from "@mantine/core";
-import { lazy, Suspense, useState, type ReactElement } from "react";
+import { lazy, Suspense, useContext, useState, type ReactElement } from "react";
 import { t } from "@/i18n";
+import { AroundContext } from "./around";
 import { EntityPicker } from "./EntityPicker";
 import { RatesField } from "./RatesField";
 import { RowsField } from "./RowsField";
@@ -63,9 +64,11 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
   const help = field.help === undefined ? {} : { description: t(field.help) };
   const common = { label: t(field.label), required: field.required ?? false, ...help };
   const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
-  const options = (field.options ?? []).map((option) =>
-    typeof option === "string" ? { value: option, label: t(wordsOf(option)) } : { value: option.value, label: t(option.label) },
-  );
+  const around = useContext(AroundContext);
+  const options = [
+    ...(field.options ?? []).map((option) => (typeof option === "string" ? { value: option, label: t(wordsOf(option)) } : { value: option.value, label: t(option.label) })),
+    ...(field.optionsFrom?.(around) ?? []),
+  ];
   switch (field.type) {
     case "heading":
       return (

@@ -4,7 +4,7 @@ import { Button, Fieldset, Group, Stack, Text } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { Fields } from "./Fields";
-import { fromRows, initialValues, toRows, type FormField, type FormValues } from "./values";
+import { freeKey, fromRows, initialValues, toRows, type FormField, type FormValues } from "./values";
 
 interface Row {
   id: number;
@@ -12,12 +12,20 @@ interface Row {
 }
 
 export function RowsField({ field, value, change }: { field: FormField; value: unknown; change: (value: unknown) => void }): ReactElement {
-  const [rows, setRows] = useState<Row[]>(() => toRows(value, field.keyed).map((values, id) => ({ id, values })));
+  const { keyed, keyPrefix } = field;
+  const [rows, setRows] = useState<Row[]>(() => {
+    const stored = toRows(value, keyed);
+    return (stored.length === 0 ? (field.begin ?? []) : stored).map((values, id) => ({ id, values }));
+  });
   const store = (next: Row[]): void => {
     setRows(next);
-    change(fromRows(next.map((row) => row.values), field.keyed));
+    change(fromRows(next.map((row) => row.values), keyed, keyPrefix !== undefined));
   };
   const fields = field.fields ?? [];
+  const added = (): FormValues => {
+    const key = keyed === undefined || keyPrefix === undefined ? {} : { [keyed]: freeKey(rows.map((row) => row.values), keyed, keyPrefix) };
+    return { ...initialValues(fields, {}), ...key };
+  };
   return (
     <Fieldset legend={t(field.label)}>
       {field.help !== undefined && (
@@ -42,7 +50,7 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
           <Button
             size="xs"
             variant="default"
-            onClick={() => store([...rows, { id: Math.max(-1, ...rows.map((row) => row.id)) + 1, values: initialValues(fields, {}) }])}
+            onClick={() => store([...rows, { id: Math.max(-1, ...rows.map((row) => row.id)) + 1, values: added() }])}
           >
             {t("Add to: {list}", { list: t(field.label) })}
           </Button>

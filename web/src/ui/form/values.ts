@@ -1,5 +1,7 @@
 // What a form is made of, and reading and writing values by their dotted path.
 
+import type { FormAround } from "./around";
+
 export type FormValues = Record<string, unknown>;
 
 export interface FormOption {
@@ -28,8 +30,14 @@ export interface FormField {
   when?: (values: FormValues) => boolean;
   /** Fields of each of the `rows`. */
   fields?: readonly FormField[];
+  /** Further choices of `select`, by what is around the form. */
+  optionsFrom?: (around: FormAround) => readonly FormOption[];
   /** `rows` are a map with this field of theirs as its key. */
   keyed?: string;
+  /** Of a map: new rows are called so, with a number behind it. Their key is no field of the form, but stays in each of them. */
+  keyPrefix?: string;
+  /** The rows where none are stored. */
+  begin?: readonly FormValues[];
   /** What holds, and is shown, where there is no value. */
   otherwise?: boolean | string;
   /** Value of a new entity or row. */
@@ -59,6 +67,16 @@ export function initialValues(fields: readonly FormField[], values: FormValues):
   );
 }
 
+/** Returns a key that no row has yet. */
+export function freeKey(rows: readonly FormValues[], keyed: string, prefix: string): string {
+  const taken = new Set(rows.map((row) => row[keyed]));
+  let n = 1;
+  while (taken.has(`${prefix}${n}`)) {
+    n++;
+  }
+  return `${prefix}${n}`;
+}
+
 /** Makes rows of a stored list, or of a map whose keys go to a field of the rows. */
 export function toRows(value: unknown, keyed?: string): FormValues[] {
   if (Array.isArray(value)) {
@@ -67,12 +85,13 @@ export function toRows(value: unknown, keyed?: string): FormValues[] {
   return keyed !== undefined && isObject(value) ? Object.entries(value).map(([key, row]) => ({ ...(isObject(row) ? row : {}), [keyed]: key })) : [];
 }
 
-export function fromRows(rows: readonly FormValues[], keyed?: string): unknown {
+/** Makes what is stored of rows; `keepsKey` leaves the key of a map in its rows, too. */
+export function fromRows(rows: readonly FormValues[], keyed?: string, keepsKey = false): unknown {
   if (keyed === undefined) {
     return rows;
   }
   return Object.fromEntries(
-    rows.flatMap(({ [keyed]: key, ...row }) => (typeof key === "string" && key !== "" ? [[key, row] as const] : [])),
+    rows.flatMap(({ [keyed]: key, ...row }) => (typeof key === "string" && key !== "" ? [[key, keepsKey ? { ...row, [keyed]: key } : row] as const] : [])),
   );
 }
 

@@ -33,7 +33,7 @@ interface Raw {
 function requestFor(getter: Getter, target: Target): { key: DataKey; source: Datasource; request: SourceRequest } {
   const type = getter.action === "GET_TIME_SERIES" ? "timeseries" : getter.scope === undefined ? "attribute" : KEY_TYPES[getter.scope];
   const key: DataKey = { name: getter.key, type, label: getter.key, color: "", units: undefined, decimals: undefined, settings: {}, hidden: false, raw: {} };
-  const source: Datasource = { type: "entity", aliasId: undefined, deviceId: undefined, filterId: undefined, dataKeys: [key], latestKeys: [], alarmFilter: {} };
+  const source: Datasource = { type: "entity", name: "", aliasId: undefined, deviceId: undefined, filterId: undefined, dataKeys: [key], latestKeys: [], alarmFilter: {} };
   const filter = { type: "singleEntity", singleEntity: { entityType: target.id.entityType, id: target.id.id } };
   return { key, source, request: { source, filter, keyFilters: [], window: undefined } };
 }

@@ -1,6 +1,7 @@
 // Forms for charts over time and for each of their keys.
 
-import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
+import type { FormAround } from "@/ui/form/around";
+import { toRows, valueAt, type FormField, type FormOption, type FormValues } from "@/ui/form/values";
 import type { WidgetForm } from "../forms";
 import { heading, usuallyOn } from "./parts";
 
@@ -31,21 +32,50 @@ const FILLS = [
 
 const hasConfig = (values: FormValues): boolean => typeof values["legendConfig"] === "object" && values["legendConfig"] !== null;
 const legend = (values: FormValues): boolean => values["showLegend"] !== false;
-/** Axes beside the usual one are set as JSON. */
-const usualAxis = (values: FormValues): boolean => {
-  const axes = values["yAxes"];
-  return typeof axes !== "object" || axes === null || Object.keys(axes).length === 0 || "default" in axes;
-};
+/** A number that may come from elsewhere: a plain one, or an object that says where from. */
+const COMES_FROM = [
+  { value: "constant", label: "A fixed value" },
+  { value: "latestKey", label: "A latest value of the source" },
+  { value: "entity", label: "A value of another entity" },
+];
+const VALUE_KINDS = [
+  { value: "attribute", label: "Attribute" },
+  { value: "timeseries", label: "Telemetry" },
+];
+const aliases = ({ names }: FormAround): FormOption[] => (names["aliases"] ?? []).map((value) => ({ value, label: value }));
 
-/** A limit of the axis: a plain number, or an object that says where it comes from. */
-function limit(name: string, label: string): FormField[] {
-  const path = `yAxes.default.${name}`;
-  const isObject = (values: FormValues): boolean => typeof valueAt(values, path) === "object" && valueAt(values, path) !== null;
+/** Fields of where a number comes from, below a path. */
+function valueFields(path: string, label: string, isIt: (values: FormValues) => boolean = () => true): FormField[] {
+  const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
+  const is = (source: string) => (values: FormValues): boolean => isIt(values) && (valueAt(values, at("type")) ?? "constant") === source;
+  // Rows are new, so that the kind can be stored; in an object that isn't there yet it would say that there is one.
+  const kind = path === "" ? { initial: "attribute", otherwise: "attribute" } : { otherwise: "attribute" };
   return [
-    { name: path, label, type: "number", when: (values) => usualAxis(values) && !isObject(values) },
-    { name: `${path}.value`, label, type: "number", when: (values) => isObject(values) && valueAt(values, `${path}.type`) === "constant" },
+    { name: at("type"), label: `${label} comes from`, type: "select", options: COMES_FROM, otherwise: "constant", when: isIt },
+    { name: at("value"), label, type: "number", when: is("constant") },
+    { name: at("latestKeyType"), label: "Kind", type: "select", options: VALUE_KINDS, ...kind, when: is("latestKey") },
+    { name: at("latestKey"), label: "Key", when: is("latestKey") },
+    { name: at("entityAlias"), label: "Entity", type: "select", optionsFrom: aliases, when: is("entity") },
+    { name: at("entityKeyType"), label: "Kind", type: "select", options: VALUE_KINDS, ...kind, when: is("entity") },
+    { name: at("entityKey"), label: "Key", when: is("entity") },
   ];
 }
+
+/** A limit of an axis: a plain number, or an object that says where it comes from. */
+function limit(name: string, label: string): FormField[] {
+  const isObject = (values: FormValues): boolean => typeof valueAt(values, name) === "object" && valueAt(values, name) !== null;
+  const [from, ...others] = valueFields(name, label, isObject);
+  return [...(from === undefined ? [] : [{ ...from, when: () => true }]), { name, label, type: "number", when: (values) => !isObject(values) }, ...others];
+}
+
+/** The axes of a chart, by what they are called. */
+const axes = ({ values }: FormAround): FormOption[] => {
+  const stored = toRows(values["yAxes"], "id");
+  return (stored.length === 0 ? [{ id: "default" }] : stored).map((axis) => {
+    const { id, label } = axis as { id: string; label?: unknown };
+    return { value: id, label: typeof label === "string" && label !== "" ? label : id };
+  });
+};
 
 const LEGEND: FormField[] = [
   heading("Legend"),
@@ -60,28 +90,35 @@ const LEGEND: FormField[] = [
   { name: "legendConfig.showLatest", label: "With the latest value", type: "boolean", when: legend },
 ];
 
-const AXIS: FormField[] = [
-  { ...heading("Axis of values"), when: usualAxis },
-  { name: "yAxes.default.label", label: "Label", when: usualAxis },
-  { name: "yAxes.default.units", label: "Unit", when: (values) => usualAxis(values) && typeof valueAt(values, "yAxes.default.units") !== "object" },
-  { name: "yAxes.default.decimals", label: "Decimals", type: "number", when: usualAxis },
-  ...limit("min", "Least value"),
-  ...limit("max", "Greatest value"),
-  { name: "yAxes.default.position", label: "It stands", type: "select", options: SIDES.slice(2), otherwise: "left", when: usualAxis },
-];
+const AXES: FormField = {
+  name: "yAxes", label: "Axes of values", type: "rows", keyed: "id", keyPrefix: "axis", begin: [{ id: "default" }],
+  fields: [
+    { name: "label", label: "Label" },
+    { name: "units", label: "Unit", when: ({ units }) => typeof units !== "object" || units === null },
+    { name: "decimals", label: "Decimals", type: "number" },
+    { name: "position", label: "It stands", type: "select", options: SIDES.slice(2), otherwise: "left" },
+    ...limit("min", "Least value"),
+    ...limit("max", "Greatest value"),
+    { name: "order", label: "Place among the axes", type: "number" },
+    usuallyOn("show", "Draw the axis"),
+  ],
+};
 
-const never = (): boolean => false;
+const AXIS_CHOICE: FormField = { name: "yAxisId", label: "Axis of values", type: "select", otherwise: "default", optionsFrom: axes };
 const THRESHOLDS: FormField = {
   name: "thresholds", label: "Thresholds", type: "rows",
   fields: [
-    { name: "type", label: "Comes from", initial: "constant", when: never },
-    { name: "yAxisId", label: "Axis of values", initial: "default", when: never },
-    { name: "value", label: "Value", type: "number", when: ({ type }) => type === undefined || type === "constant" },
-    { name: "units", label: "Unit", when: ({ units }) => typeof units !== "object" },
+    ...valueFields("", "Value"),
+    { ...AXIS_CHOICE, initial: "default" },
+    { name: "units", label: "Unit", when: ({ units }) => typeof units !== "object" || units === null },
     { name: "lineColor", label: "Color", type: "color" },
     usuallyOn("showLabel", "Write its value"),
   ],
 };
+const OVER: FormField[] = [
+  { name: "showAlarms", label: "Alarms of the entities over the lines", type: "boolean" },
+  { name: "showBand", label: "A band from the least to the greatest value", type: "boolean", help: "Of averages: what each interval holds besides." },
+];
 
 const isCompared = ({ comparisonEnabled }: FormValues): boolean => comparisonEnabled === true;
 const COMPARISON: FormField[] = [
@@ -91,7 +128,7 @@ const COMPARISON: FormField[] = [
   { name: "comparisonCustomIntervalValue", label: "So long before (milliseconds)", type: "number", when: (values) => isCompared(values) && values["timeForComparison"] === "customInterval" },
 ];
 
-const COMMON: FormField[] = [...LEGEND, ...AXIS, THRESHOLDS, ...COMPARISON];
+const COMMON: FormField[] = [...OVER, ...LEGEND, AXES, THRESHOLDS, ...COMPARISON];
 const STACK: FormField = { name: "stack", label: "Stack the values", type: "boolean" };
 const ZOOM = usuallyOn("dataZoom", "Time can be zoomed");
 
@@ -117,6 +154,7 @@ const barKey = (when?: FormField["when"]): FormField[] => [
   ...fill("barSettings.backgroundSettings", when),
 ];
 const EVERY_KEY: FormField[] = [
+  AXIS_CHOICE,
   usuallyOn("showInLegend", "In the legend"),
   { name: "comparisonSettings.showValuesForComparison", label: "Compare this key", type: "boolean" },
 ];

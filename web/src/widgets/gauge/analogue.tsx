@@ -6,7 +6,7 @@ import { safeColor } from "../color";
 import { chosen } from "../timeChart/settings";
 import { onCircle, ringPath, ticksOf } from "../shapes";
 import { shareOf } from "../values";
-import { inkOf, short, type FaceProps } from "./digital";
+import { inkOf, LETTERS, short, type FaceProps } from "./digital";
 import classes from "../gauge.module.css";
 
 const LINE = "var(--mantine-color-default-border)";
@@ -45,21 +45,21 @@ export function Needle({ shown, value, settings, scale, color }: FaceProps): Rea
         return (
           <g key={tick}>
             <line x1={x1} y1={y1} x2={x2} y2={y2} stroke={chosen(settings["colorMajorTicks"]) ?? "currentColor"} strokeWidth="0.8" />
-            <text x={x} y={y + 1.6} className={classes["tick"]} style={inkOf(settings, "numbersFont")}>
+            <text x={x} y={y + 1.6} className={classes["tick"]} style={inkOf(settings, "numbersFont", LETTERS.analogue)}>
               {short(tick)}
             </text>
           </g>
         );
       })}
       {settings["showUnitTitle"] !== false && text(settings["unitTitle"]) !== undefined && (
-        <text x="50" y="34" className={classes["small"]} style={inkOf(settings, "unitsFont")}>
+        <text x="50" y="34" className={classes["small"]} style={inkOf(settings, "unitsFont", LETTERS.analogue)}>
           {text(settings["unitTitle"])}
         </text>
       )}
       {Number.isFinite(value) && <line x1="50" y1="50" x2={tipX} y2={tipY} stroke={color} strokeWidth="2" strokeLinecap="round" />}
       <circle cx="50" cy="50" r="3" fill={color} />
       {settings["valueBox"] !== false && (
-        <text x="50" y="76" className={classes["middle"]} style={inkOf(settings, "valueFont")}>
+        <text x="50" y="76" className={classes["middle"]} style={inkOf(settings, "valueFont", LETTERS.analogue)}>
           {shown}
         </text>
       )}
@@ -76,7 +76,7 @@ export function Compass({ shown, value, color, settings }: FaceProps): ReactElem
       {shownNames.map((name, n) => {
         const [x, y] = onCircle(50, 50, 39, n * 45);
         return (
-          <text key={n} x={x} y={y + 2.5} className={n % 2 === 0 ? classes["middle"] : classes["small"]} style={inkOf(settings, "majorTickFont")}>
+          <text key={n} x={x} y={y + 2.5} className={n % 2 === 0 ? classes["middle"] : classes["small"]} style={inkOf(settings, "majorTickFont", LETTERS.analogue)}>
             {name}
           </text>
         );
@@ -101,11 +101,11 @@ export function Upright({ shown, value, scale, color, settings, bulb }: FaceProp
       <rect x="32" y={78 - height} width="12" height={height} rx={bulb ? 6 : 2} fill={color} />
       {bulb && <circle cx="38" cy="82" r="10" fill={color} />}
       {ticksOf(...scale, 5).map((tick) => (
-        <text key={tick} x="48" y={80 - 70 * shareOf(tick, scale)} className={classes["side"]} style={inkOf(settings, "numbersFont")}>
+        <text key={tick} x="48" y={80 - 70 * shareOf(tick, scale)} className={classes["side"]} style={inkOf(settings, "numbersFont", LETTERS.analogue)}>
           {short(tick)}
         </text>
       ))}
-      <text x="50" y="99" className={classes["middle"]} style={inkOf(settings, "valueFont")}>
+      <text x="50" y="99" className={classes["middle"]} style={inkOf(settings, "valueFont", LETTERS.analogue)}>
         {shown}
       </text>
     </>

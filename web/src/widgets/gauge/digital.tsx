@@ -1,6 +1,7 @@
 // Digital gauges: arcs, rings and bars, with glow, dashes and ticks as settings say.
 
-import type { ReactElement } from "react";
+import type { CSSProperties, ReactElement } from "react";
+import { fontStyle } from "@/dashboard/look";
 import { list, number, object, text, type Json } from "@/dashboard/json";
 import { chosen } from "../timeChart/settings";
 import { onCircle } from "../shapes";
@@ -19,10 +20,20 @@ export interface FaceProps {
 /** A number as short as it can be read. */
 export const short = (value: number): string => String(Number(value.toPrecision(6)));
 
-/** The colour of text that a font of the settings names, if it isn't that of a light theme. */
-export function inkOf(settings: Json, font: string): { fill: string } | undefined {
-  const color = chosen(object(settings[font])["color"]);
-  return color === undefined ? undefined : { fill: color };
+/** How large letters of stored sizes are in a drawing of 100 by 100: those of analogue gauges were made for one of about 420, of digital ones for 250. */
+export const LETTERS = { analogue: 0.24, digital: 0.4 };
+
+/** The look of text that a font of the settings names; a colour of a light theme follows the present one instead. */
+export function inkOf(settings: Json, font: string, scale = LETTERS.digital): CSSProperties {
+  const stored = object(settings[font]);
+  const [color, size] = [chosen(stored["color"]), number(stored["size"])];
+  const { fontWeight, fontStyle: style } = fontStyle(stored);
+  return {
+    ...(color === undefined ? {} : { fill: color }),
+    ...(size === undefined ? {} : { fontSize: `${Math.min(30, Math.max(2, size * scale)).toFixed(2)}px` }),
+    ...(fontWeight === undefined ? {} : { fontWeight }),
+    ...(style === undefined ? {} : { fontStyle: style }),
+  };
 }
 
 /** Where settings want ticks beside the scale's own ends. */

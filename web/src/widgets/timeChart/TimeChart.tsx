@@ -11,6 +11,7 @@ import { groupAt } from "@/dashboard/time/grouping";
 import { groupingIn } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
 import { EmptyState } from "@/ui/feedback";
+import { loadable } from "@/ui/loadable";
 import { formattedDate } from "../dates";
 import type { WidgetProps } from "../registry";
 import { shownValue } from "../text";
@@ -25,6 +26,8 @@ import { chartSettings, type ChartSettings } from "./settings";
 import { stacked, tableOf, thinned, type Table } from "./table";
 import { rowsAt, Tooltip, type TooltipRow, type TooltipTexts } from "./tooltip";
 import classes from "./timeChart.module.css";
+
+const AlarmMarks = loadable(() => import("./AlarmMarks"));
 
 /** One cursor goes over all charts of the page. */
 const SYNC = "dashboard";
@@ -54,13 +57,14 @@ function tablesOf(series: readonly Series[], settings: ChartSettings, hidden: Re
   if (!settings.stack) {
     return { raw, drawn: raw };
   }
-  const groups = series.map((one) => (one.look.stacks && !hidden.has(one.id) ? `${one.look.axis} ${one.look.bars} ${one.shift ?? ""}` : undefined));
+  const groups = series.map((one) => (one.look.stacks && one.edge === undefined && !hidden.has(one.id) ? `${one.look.axis} ${one.look.bars} ${one.shift ?? ""}` : undefined));
   return { raw, drawn: stacked(raw, groups) };
 }
 
 function useHidden(series: readonly Series[]): [ReadonlySet<string>, (id: string) => void] {
   const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const hidden = useMemo(() => new Set(series.filter((one) => changed.get(one.id) ?? one.look.hidden).map(({ id }) => id)), [series, changed]);
+  // The edges of a band go with what it is of.
+  const hidden = useMemo(() => new Set(series.filter((one) => changed.get(one.edge?.of ?? one.id) ?? one.look.hidden).map(({ id }) => id)), [series, changed]);
   const toggle = (id: string): void => setChanged(new Map(changed).set(id, !hidden.has(id)));
   return [hidden, toggle];
 }
@@ -99,7 +103,7 @@ function watchCursor(plot: uPlot, settings: ChartSettings, held: () => Held): ()
       tooltip.hide();
       return;
     }
-    tooltip.show(rowsAt(plot, series, raw.slice(1) as (number | null)[][], left, top, texts.byPoint), texts, left, top);
+    tooltip.show(rowsAt(plot, series.filter((one) => one.edge === undefined), raw.slice(1) as (number | null)[][], left, top, texts.byPoint), texts, left, top);
   };
   const controller = new AbortController();
   const { signal } = controller;
@@ -120,6 +124,8 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const { colorScheme } = useMantineColorScheme();
   const settings = useMemo(() => chartSettings(widget), [widget]);
   const [width, setWidth] = useState(0);
+  const [plotted, setPlotted] = useState<uPlot>();
+  const base = useRef(bounds[0]).current;
   const [, setTold] = useState(0);
   const texts = useMemo(() => new SandboxedTexts(() => { setTold((n) => n + 1); chart.current?.redraw(false, true); }), []);
 
@@ -144,16 +150,24 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const isEmpty = width === 0;
 
   useEffect(() => {
-    const place = pane.current;
-    if (place === null || isEmpty) {
+    const frame = pane.current;
+    if (frame === null || isEmpty) {
       return undefined;
     }
     const now = (): Held => held.current as Held;
     const range = (): [number, number] => now().view ?? now().bounds;
-    const theme = themeOf(place);
+    const theme = themeOf(frame);
     const drawing = { settings, series: now().series, theme, zone, texts, syncKey: SYNC, moving: { range, marks: () => now().marks, limits: () => now().limits, group }, zoomed: (from: number, to: number) => now().zoom(from, to) };
-    const plot = new uPlot(optionsOf(drawing, place.clientWidth, Math.max(40, place.clientHeight)), drawn.current as uPlot.AlignedData, place);
+    const plot = new uPlot(optionsOf(drawing, frame.clientWidth, Math.max(40, frame.clientHeight)), drawn.current as uPlot.AlignedData, frame);
     chart.current = plot;
+    setPlotted(plot);
+    const place = (): void => {
+      const { min, max } = plot.scales["x"] ?? {};
+      plot.over.style.setProperty("--low", String((min ?? 0) - base / 1_000));
+      plot.over.style.setProperty("--span", String((max ?? 1) - (min ?? 0)));
+    };
+    place();
+    (plot.hooks.setScale ??= []).push(place);
     const endCursor = watchCursor(plot, settings, now);
     const show = (next: [number, number] | undefined): void => {
       now().view = next;
@@ -166,6 +180,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
     return () => {
       endCursor();
       endGestures();
+      setPlotted(undefined);
       plot.destroy();
       chart.current = undefined;
     };
@@ -186,6 +201,8 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   }, []);
 
   const [from, to] = all;
+  const named = series.filter((one) => one.edge === undefined);
+  const originators = useMemo(() => [...new Map(named.map(({ entity }) => [entity.id.id, entity.id])).values()], [series]);
   useEffect(() => {
     if (held.current !== undefined) {
       held.current.view = undefined;
@@ -210,17 +227,18 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
     chart.current?.setSeries(at < 0 ? null : at + 1, { focus: true }, false);
   };
   const points = tables.raw[0].length;
-  const words = t("{title}: {n} moments of {series}", { title: widget.title, n: points, series: series.map((one) => one.label).join(", ") });
+  const words = t("{title}: {n} moments of {series}", { title: widget.title, n: points, series: named.map((one) => one.label).join(", ") });
   return (
     <div className={classes["chart"]} data-side={settings.legend.side} data-from={Math.round(from)} data-to={Math.round(to)} data-marks={marks.map(({ value }) => value).join(" ")}>
-      {settings.legend.show && <Legend settings={settings} series={series} hidden={hidden} bounds={all} onToggle={toggle} onPoint={focus} />}
-      <div className={classes["pane"]} ref={pane} role="img" aria-label={words} data-points={points} data-states={settings.kind === "state" ? statesIn(series, settings) : undefined}>
+      {settings.legend.show && <Legend settings={settings} series={named} hidden={hidden} bounds={all} onToggle={toggle} onPoint={focus} />}
+      <div className={classes["pane"]} ref={pane} role={settings.alarms ? "group" : "img"} aria-label={words} data-points={points} data-states={settings.kind === "state" ? statesIn(series, settings) : undefined}>
         {points === 0 && (
           <div className={classes["empty"]}>
             <EmptyState>{t("No values in this time.")}</EmptyState>
           </div>
         )}
       </div>
+      {settings.alarms && plotted !== undefined && <AlarmMarks plot={plotted} entities={originators} bounds={all} base={base} live={window?.realtime === true} />}
     </div>
   );
 }

@@ -105,7 +105,7 @@ function pathsOf(one: Series, place: BarPlace): uPlot.Series.PathBuilder | undef
 
 /** Returns how bars of each series stand, side by side or on each other. */
 export function barPlaces(series: readonly Series[], settings: ChartSettings, group: BarPlace["group"]): BarPlace[] {
-  const bars = series.filter((one) => one.look.bars);
+  const bars = series.filter((one) => one.look.bars && one.edge === undefined);
   const count = settings.stack ? 1 : Math.max(1, bars.length);
   return series.map((one, n) => {
     const beneath = series.findLastIndex((other, at) => at < n && other.look.bars && other.look.axis === one.look.axis);
@@ -116,6 +116,10 @@ export function barPlaces(series: readonly Series[], settings: ChartSettings, gr
 function seriesOptions(one: Series, place: BarPlace, { settings }: Drawing): uPlot.Series {
   const { look, color } = one;
   const scale = `y ${look.axis}`;
+  if (one.edge !== undefined) {
+    // Only what lies between two edges is drawn.
+    return { label: one.label, scale, spanGaps: true, width: 0, points: { show: false } };
+  }
   const bands = settings.bands;
   const paths = pathsOf(one, place);
   const fill = look.bars ? (fillOf(look.bar.fill, color) ?? color) : bands !== undefined && look.line.fill.type !== "none" ? (plot: uPlot) => bandGradient(plot, scale, bands, settings.outside, look.line.fill.opacity) : fillOf(look.line.fill, color);
@@ -140,8 +144,8 @@ function axisLook(axis: Axis, theme: Theme): uPlot.Axis {
     show: axis.show,
     side: SIDES[axis.side],
     stroke: axis.colors.tickLabel ?? theme.soft,
-    font: `${axis.tickSize}px system-ui, sans-serif`,
-    labelFont: "600 12px system-ui, sans-serif",
+    font: axis.fonts.tickLabel,
+    labelFont: axis.fonts.label,
     grid: { show: axis.splits, stroke: axis.colors.splits ?? theme.line, width: 1 },
     ticks: { show: axis.ticks, stroke: theme.line, width: 1, size: 5 },
     border: { show: axis.line, stroke: theme.line, width: 1 },
@@ -230,6 +234,14 @@ function drawOver(plot: uPlot, n: number, one: Series, place: BarPlace, { settin
   }
 }
 
+/** Returns the bands between the least and the greatest values of each series. */
+function edgeBands(series: readonly Series[]): uPlot.Band[] {
+  return series.flatMap(({ edge, color }, n): uPlot.Band[] => {
+    const below = edge?.which === "greatest" ? series.findIndex((one) => one.edge?.which === "least" && one.edge.of === edge.of) : -1;
+    return below < 0 ? [] : [{ series: [n + 1, below + 1], fill: mixed(color, 0.2) }];
+  });
+}
+
 /** Returns the options of a chart of this size. */
 export function optionsOf(drawing: Drawing, width: number, height: number): uPlot.Options {
   const { settings, series, theme, moving, zone } = drawing;
@@ -261,7 +273,7 @@ export function optionsOf(drawing: Drawing, width: number, height: number): uPlo
     scales: { x: { time: true, range: () => { const [from, to] = moving.range(); return [from / 1_000, to / 1_000]; } }, ...Object.fromEntries(settings.axes.map((axis) => [`y ${axis.id}`, scaleOf(axis)])) },
     axes: [timeAxis(settings.time, drawing, 0), ...(compared === undefined ? [] : [timeAxis(settings.earlier, drawing, compared)]), ...settings.axes.map((axis) => valueAxis(axis, drawing))],
     series: [{}, ...drawn.flatMap((one, n) => { const place = places[n]; return place === undefined ? [] : [seriesOptions(one, place, drawing)]; })],
-    ...(stackedLines.length === 0 ? {} : { bands: stackedLines.map(([n, below]): uPlot.Band => ({ series: [n + 1, below + 1] })) }),
+    bands: [...stackedLines.map(([n, below]): uPlot.Band => ({ series: [n + 1, below + 1] })), ...edgeBands(drawn)],
     focus: { alpha: 0.3 },
     cursor: {
       sync: { key: drawing.syncKey, setSeries: false, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave", sub: (type) => type === "mousemove" || type === "mouseleave" } },
@@ -271,7 +283,7 @@ export function optionsOf(drawing: Drawing, width: number, height: number): uPlo
     },
     hooks: {
       drawClear: [(plot) => drawGround(plot, drawing)],
-      drawSeries: [(plot, n) => { const [one, place] = [drawn[n - 1], places[n - 1]]; if (one !== undefined && place !== undefined) { drawOver(plot, n, one, place, drawing); } }],
+      drawSeries: [(plot, n) => { const [one, place] = [drawn[n - 1], places[n - 1]]; if (one?.edge === undefined && one !== undefined && place !== undefined) { drawOver(plot, n, one, place, drawing); } }],
       draw: [(plot) => drawMarks(plot, moving.marks(), theme)],
       setSelect: [(plot) => {
         const { left, width: across } = plot.select;

@@ -4,6 +4,7 @@ import type { DataKey } from "@/dashboard/model";
 import { latestOf, type SourceValues } from "@/dashboard/source";
 import type { Axis, ChartSettings, Threshold, ValueSource } from "./settings";
 import { shownValue } from "../text";
+import { converterOf } from "../units";
 import { datePattern, type TimeUnit } from "../dates";
 import { text } from "@/dashboard/json";
 import type { Mark } from "./marks";
@@ -35,12 +36,16 @@ export function numbersFrom(source: ValueSource, sources: readonly SourceValues[
   if (source.type === "constant") {
     return source.value === undefined ? [] : [source.value];
   }
-  return source.type === "latestKey" ? latestNumbers(sources, "shown", (key) => key.name === source.key || key.label === source.key) : latestNumbers(sources, "beside", (key) => key.name === source.key);
+  return source.type === "latestKey" ? latestNumbers(sources, "shown", (key) => key.name === source.key || key.label === source.key) : latestNumbers(sources, "beside", (key, { source: own }) => key.name === source.key && own.name === source.alias);
 }
 
 /** Returns the thresholds whose values are known. */
 export function marksOf(thresholds: readonly Threshold[], sources: readonly SourceValues[]): Mark[] {
-  return thresholds.flatMap((threshold) => numbersFrom(threshold.source, sources).map((value) => ({ threshold, value, text: shownValue(String(value), { units: threshold.units, decimals: threshold.decimals }) })));
+  return thresholds.flatMap((threshold) => {
+    const { source, units, storedUnits, decimals } = threshold;
+    const convert = (storedUnits === undefined || units === undefined ? undefined : converterOf(storedUnits, units)) ?? ((value: number) => value);
+    return numbersFrom(source, sources).map(convert).map((value) => ({ threshold, value, text: shownValue(String(Number(value.toPrecision(12))), { units, decimals }) }));
+  });
 }
 
 export interface Limits {

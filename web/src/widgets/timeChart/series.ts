@@ -17,6 +17,8 @@ export interface Series {
   entity: EntityValues;
   /** By how much an earlier time was moved; none for the present one. */
   shift: number | undefined;
+  /** Where this is the least or greatest value of each interval of another series: of which one. */
+  edge?: { of: string; which: "least" | "greatest" } | undefined;
   times: number[];
   values: (number | null)[];
 }
@@ -55,18 +57,23 @@ interface Place {
   now: number;
 }
 
+const EDGES = { least: "{label}, least", greatest: "{label}, greatest" } as const;
+
 function oneSeries(entity: EntityValues, stored: DataKey, values: SourceValues, n: number, many: boolean, { settings, widget, bounds, now }: Place): Series {
   const key = isFlot(widget.fqn) ? keyFromFlot(stored, widget) : stored;
   const look = keyLook(key, widget.settings, settings.kind);
   const compared = values.role === "compared";
+  const which = values.role === "least" || values.role === "greatest" ? values.role : undefined;
   const shift = compared ? (values.shift ?? 0) : undefined;
   const raw = entity.points.get(key.name) ?? [];
   const points = settings.kind === "state" ? prolonged(raw, bounds[0] - (shift ?? 0), Math.min(bounds[1], now) - (shift ?? 0)) : raw;
   const own = (n === 0 ? safeColor(key.color) : PALETTE[n % PALETTE.length]) ?? PALETTE[0] ?? "#2196f3";
   const name = many ? `${entity.name}: ${key.label}` : key.label;
+  const id = `${entity.id.id} ${key.name} ${key.label}`;
   return {
-    id: `${entity.id.id} ${key.name} ${key.label}${compared ? " earlier" : ""}`,
-    label: compared ? (look.comparedLabel ?? t("{label}, earlier", { label: name })) : name,
+    id: compared ? `${id} earlier` : which === undefined ? id : `${id} ${which}`,
+    edge: which === undefined ? undefined : { of: id, which },
+    label: compared ? (look.comparedLabel ?? t("{label}, earlier", { label: name })) : which === undefined ? name : t(EDGES[which], { label: name }),
     color: compared ? (look.comparedColor ?? own) : own,
     look: compared ? { ...look, line: { ...look.line, dash: look.comparedColor === undefined ? [4, 4] : look.line.dash } } : look,
     key,
@@ -77,14 +84,26 @@ function oneSeries(entity: EntityValues, stored: DataKey, values: SourceValues, 
   };
 }
 
-/** Returns one series for each key of each entity; those of earlier times come last. */
+/** Gives series of the same entity, key and label names of their own: the second has a 2 behind it, and so on. */
+function withOwnIds(series: Series[]): Series[] {
+  const seen = new Map<string, number>();
+  return series.map((one) => {
+    const n = (seen.get(one.id) ?? 0) + 1;
+    seen.set(one.id, n);
+    return n === 1 ? one : { ...one, id: `${one.id} ${n}`, edge: one.edge && { ...one.edge, of: `${one.edge.of} ${n}` } };
+  });
+}
+
+const isDrawn = ({ role }: SourceValues): boolean => role !== "beside";
+
+/** Returns one series for each key of each entity; those of earlier times come after them, and the edges of bands last. */
 export function seriesOf(sources: readonly SourceValues[], place: Place): Series[] {
-  return sources
-    .filter((one) => one.role !== "beside")
-    .flatMap((values) => {
-      const many = sources.filter((one) => one.role !== "beside" && one.role === values.role).flatMap((one) => one.entities).length > 1;
+  return withOwnIds(
+    sources.filter(isDrawn).flatMap((values) => {
+      const many = sources.filter((one) => isDrawn(one) && one.role === values.role).flatMap((one) => one.entities).length > 1;
       return values.entities.flatMap((entity, n) => values.source.dataKeys.filter((key) => key.type === "timeseries" && !key.hidden).map((key) => oneSeries(entity, key, values, n, many, place)));
-    });
+    }),
+  );
 }
 
 /** Returns the latest values that stand beside the points of an entity, by their labels. */

@@ -29,6 +29,8 @@ export interface Axis {
   /** Colours that were chosen; those of the theme otherwise. */
   colors: { label: string | undefined; tickLabel: string | undefined; splits: string | undefined };
   tickSize: number;
+  /** Fonts as a canvas takes them. */
+  fonts: { label: string; tickLabel: string };
   units: string | undefined;
   decimals: number | undefined;
   interval: number | undefined;
@@ -84,6 +86,8 @@ export interface Threshold {
   source: ValueSource;
   axis: string;
   units: string | undefined;
+  /** The unit that a value from elsewhere has, if it is to be converted. */
+  storedUnits: string | undefined;
   decimals: number | undefined;
   color: string | undefined;
   dash: number[] | undefined;
@@ -133,6 +137,8 @@ export interface ChartSettings {
   states: ChartState[];
   stack: boolean;
   zoom: boolean;
+  /** Whether alarms of the entities lie over the lines. */
+  alarms: boolean;
   grid: { show: boolean; background: string | undefined; border: number; borderColor: string | undefined };
   legend: Legend;
   tooltip: { show: boolean; byPoint: boolean; date: boolean; interval: boolean; total: boolean; hideZeros: boolean; format: unknown };
@@ -158,6 +164,18 @@ function valueSource(value: unknown): ValueSource | undefined {
   return type === undefined ? undefined : { type, value: number(stored["value"]), key: text(stored[type === "entity" ? "entityKey" : "latestKey"]) ?? "", alias: text(stored["entityAlias"]) ?? "" };
 }
 
+/** Sizes of letters that fit an axis, pixels. */
+const LETTERS = { least: 6, most: 40, usual: 12 };
+const lettersOf = (font: Json): number => Math.min(LETTERS.most, Math.max(LETTERS.least, number(font["size"]) ?? LETTERS.usual));
+
+/** Returns a font of settings as a canvas takes it; its family is that of the page, which has no others. */
+export function canvasFont(value: unknown, weight: string): string {
+  const font = object(value);
+  const own = text(font["weight"]) ?? String(number(font["weight"]) ?? "");
+  const style = font["style"] === "italic" || font["style"] === "oblique" ? `${font["style"]} ` : "";
+  return `${style}${/^(normal|bold|bolder|lighter|[1-9]00)$/.test(own) ? own : weight} ${lettersOf(font)}px system-ui, sans-serif`;
+}
+
 function sideOf(value: unknown, otherwise: Side): Side {
   return (["top", "bottom", "left", "right"] as const).find((one) => one === value) ?? otherwise;
 }
@@ -174,7 +192,8 @@ function readAxis(value: unknown, id: string, side: Side, quiet: boolean, splits
     line: flag(axis["showLine"], !quiet),
     splits: flag(axis["showSplitLines"], splits),
     colors: { label: chosen(axis["labelColor"]), tickLabel: chosen(axis["tickLabelColor"]), splits: chosen(axis["splitLinesColor"]) },
-    tickSize: Math.min(40, Math.max(6, number(object(axis["tickLabelFont"])["size"]) ?? 12)),
+    tickSize: lettersOf(object(axis["tickLabelFont"])),
+    fonts: { label: canvasFont(axis["labelFont"], "600"), tickLabel: canvasFont(axis["tickLabelFont"], "400") },
     units: text(axis["units"]) ?? text(object(axis["units"])["from"]),
     decimals: number(axis["decimals"]),
     interval: number(axis["interval"]),
@@ -257,7 +276,8 @@ function readThreshold(value: unknown): Threshold[] {
         {
           source,
           axis: text(stored["yAxisId"]) ?? "default",
-          units: text(stored["units"]),
+          units: text(stored["units"]) ?? text(object(stored["units"])["from"]),
+          storedUnits: text(stored["storedUnits"]),
           decimals: number(stored["decimals"]),
           color: chosen(stored["lineColor"]),
           dash: dashOf(stored["lineType"], width),
@@ -364,6 +384,7 @@ export function chartSettings(widget: Widget): ChartSettings {
     states: kind === "state" ? readStates(settings["states"]) : [],
     stack: settings["stack"] === true,
     zoom: flag(settings["dataZoom"], true),
+    alarms: settings["showAlarms"] === true,
     grid: { show: grid["show"] === true, background: chosen(grid["backgroundColor"]), border: number(grid["borderWidth"]) ?? 1, borderColor: chosen(grid["borderColor"]) },
     legend: readLegend(settings, kind),
     tooltip: {

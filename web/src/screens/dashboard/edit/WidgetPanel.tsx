@@ -11,6 +11,7 @@ import { nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { notify, Waiting } from "@/ui/feedback";
 import { EntityPicker } from "@/ui/form/EntityPicker";
+import { AroundContext } from "@/ui/form/around";
 import { Fields } from "@/ui/form/Fields";
 import type { FormField, FormValues } from "@/ui/form/values";
 import { WIDGET_KINDS } from "@/widgets/catalog";
@@ -157,6 +158,7 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
       const own = object(current["config"]);
       return changeWidget(before, id, { ...current, config: { ...own, settings: update(object(own["settings"])) } });
     });
+  const around = { values: settings, names: { aliases: [...model.aliases.values()].map(({ alias }) => alias) } };
   const hasKeys = !fqn.endsWith("alarms_table") && !fqn.endsWith("markdown_card") && widget["type"] !== "rpc";
   return (
     <Tabs defaultValue="what" keepMounted={false}>
@@ -220,23 +222,25 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
             <Select aria-label={t("Kind of entity")} w={110} allowDeselect={false} data={PICKED.map((one) => ({ ...one, label: t(one.label) }))} value={picked} onChange={(value) => setPicked(value ?? picked)} />
             <EntityPicker label={t("Choose an entity")} list={picked} value={null} onChange={(chosen) => void choose(chosen)} />
           </Group>
-          {hasKeys && (
-            <>
-              {keys.map((key, n) => (
-                <KeyRow key={n} value={key} known={known.data ?? []} fields={form?.keys ?? []} onChange={(next) => setKeys(keys.map((one, at) => (at === n ? (form?.settle?.(next) ?? next) : one)))} onRemove={() => setKeys(keys.filter((_, at) => at !== n))} />
-              ))}
-              <Button variant="default" onClick={() => setKeys([...keys, { name: "", type: "timeseries", label: "", color: COLORS[keys.length % COLORS.length], settings: {}, ...form?.newKey }])}>
-                {t("Add a key")}
-              </Button>
-            </>
-          )}
-          {form !== undefined && (
-            <>
-              <Title order={2} size="h4">{t("Settings")}</Title>
-              <Fields key={`${id} ${fqn}`} fields={form.settings} values={settings} change={changeSettings} />
-              {form.config !== undefined && <Fields fields={form.config} values={config} change={(update) => change(update(config))} />}
-            </>
-          )}
+          <AroundContext value={around}>
+            {hasKeys && (
+              <>
+                {keys.map((key, n) => (
+                  <KeyRow key={n} value={key} known={known.data ?? []} fields={form?.keys ?? []} onChange={(next) => setKeys(keys.map((one, at) => (at === n ? (form?.settle?.(next) ?? next) : one)))} onRemove={() => setKeys(keys.filter((_, at) => at !== n))} />
+                ))}
+                <Button variant="default" onClick={() => setKeys([...keys, { name: "", type: "timeseries", label: "", color: COLORS[keys.length % COLORS.length], settings: {}, ...form?.newKey }])}>
+                  {t("Add a key")}
+                </Button>
+              </>
+            )}
+            {form !== undefined && (
+              <>
+                <Title order={2} size="h4">{t("Settings")}</Title>
+                <Fields key={`${id} ${fqn}`} fields={form.settings} values={settings} change={changeSettings} />
+                {form.config !== undefined && <Fields fields={form.config} values={config} change={(update) => change(update(config))} />}
+              </>
+            )}
+          </AroundContext>
         </Stack>
       </Tabs.Panel>
       <Tabs.Panel value="actions">
