@@ -1,5 +1,6 @@
 // What a click in a widget does: what is declared for it, and the code that it may have, which runs in the sandbox alone.
 
+import { withModules } from "@/sandbox/modules";
 import { list, number, object, text, type Json, type Widget } from "./model";
 import type { OpenState } from "./state";
 import type { EntityValues, SourceValues } from "./source";
@@ -54,9 +55,10 @@ export interface ActionOrigin {
 
 export type Act = (action: Action, entity: EntityValues | undefined, origin: ActionOrigin) => void;
 
-/** Returns the body of a stored function, which is a text or an object that has one. */
+/** Returns the body of a stored function, which is a text, or an object that has one and names the modules that it needs. */
 export function bodyOf(value: unknown): string | undefined {
-  return text(value) ?? text(object(value)["body"]);
+  const body = text(object(value)["body"]);
+  return text(value) ?? (body === undefined ? undefined : withModules(body, object(value)["modules"]));
 }
 
 /** Sizes of popovers are CSS lengths; anything else becomes the usual one. */

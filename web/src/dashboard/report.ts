@@ -95,7 +95,6 @@ function notesOf(widget: Widget, isMissing: (icon: string) => boolean): string[]
     ...(widget.datasources.some(({ type }) => type === "function") ? ["Its values are made up by functions; here such sources have none."] : []),
     ...(text(config["widgetCss"]) === undefined ? [] : ["Its styles hold here, but what they name may be called otherwise."]),
     ...(config["showTitleIcon"] === true && isMissing(text(config["titleIcon"]) ?? "") ? ["The icon of the title is not drawn."] : []),
-    ...(/tb-resource;/.test(JSON.stringify(config)) ? ["It loads modules of code, which are not loaded here."] : []),
   ];
 }
 

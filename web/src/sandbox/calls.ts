@@ -1,5 +1,7 @@
 // Functions of dashboards, run where they can reach neither the page nor the network: in a worker of a sandboxed frame.
 
+import { forgetModules, modulesIn, type CodeModule } from "./modules";
+
 /** A function body with the names of its parameters, and the arguments of each call. */
 export interface SandboxCalls {
   body: string;
@@ -55,6 +57,7 @@ export function forgetSandbox(): void {
   close?.();
   close = undefined;
   frame = undefined;
+  forgetModules();
   waiting.forEach((resolve) => resolve([]));
   waiting.clear();
 }
@@ -63,6 +66,12 @@ export function forgetSandbox(): void {
 export async function callInSandbox(calls: SandboxCalls): Promise<SandboxResult[]> {
   if (calls.calls.length === 0 || endless.has(calls.body)) {
     return [];
+  }
+  let modules: CodeModule[];
+  try {
+    modules = await modulesIn(calls.body);
+  } catch (error) {
+    return calls.calls.map(() => ({ error: error instanceof Error ? error.message : String(error) }));
   }
   frame ??= openFrame();
   const element = await frame;
@@ -78,6 +87,6 @@ export async function callInSandbox(calls: SandboxCalls): Promise<SandboxResult[
       resolve(results);
     });
     // The frame has no origin, so no narrower target than all can be named; it is the one that is addressed.
-    element.contentWindow?.postMessage({ id, kind: "call", ...calls }, "*");
+    element.contentWindow?.postMessage({ id, kind: "call", ...calls, modules }, "*");
   });
 }

@@ -1,6 +1,7 @@
 // Puts a tenant's code together with what it finds in the sandbox.
 
 import context from "./context.js?raw";
+import type { CodeModule } from "./modules";
 import prelude from "./prelude.js?raw";
 
 /** What a widget of a tenant has before its own code: the services of its context. */
@@ -14,22 +15,23 @@ const PRETTY_NAMES = ["$event", "widgetContext", "entityId", "entityName", "html
 export const LIMIT_MS = 2_000;
 
 /** Code of an action, to be run where `ctx` and `given` are what it gets to know. */
-function call(body: string, isPretty: boolean): string {
+function call(body: string, isPretty: boolean, aliases: readonly string[]): string {
   const names = isPretty ? PRETTY_NAMES : NAMES;
   const args = names.map((name) => (name === "widgetContext" ? "ctx" : name === "$event" ? "({ stopPropagation() {}, preventDefault() {} })" : `given.${name}`));
-  return `new Function(${names.map((name) => JSON.stringify(name)).join(", ")}, "ctx", ${JSON.stringify(body)}).call({ ctx }, ${args.join(", ")}, ctx);`;
+  return `new Function(${[...names, "ctx", ...aliases].map((name) => JSON.stringify(name)).join(", ")}, ${JSON.stringify(body)}).call({ ctx }, ${[...args, "ctx"].join(", ")}, ...modules);`;
 }
 
 /**
  * Returns the code of a frame that runs an action. One with a template runs in the frame, where its dialog is drawn; another one
- * in a worker of it, which is ended if it doesn't answer for a while.
+ * in a worker of it, which is ended if it doesn't answer for a while. Modules of the first are there by their aliases already.
  */
-export function actionProgram(body: string, isPretty: boolean): string {
+export function actionProgram(body: string, isPretty: boolean, modules: readonly CodeModule[] = []): string {
+  const aliases = modules.map(({ alias }) => alias);
   const say = `(message) => parent.postMessage(message, "*")`;
   if (isPretty) {
-    return `${prelude}\n${context}\nconst given = ctx.given; fieldlineServices(ctx);\ntry { ${call(body, true)} (${say})({ kind: "done" }); } catch (problem) { (${say})({ kind: "failure", message: String(problem) }); (${say})({ kind: "done" }); }`;
+    return `${prelude}\n${context}\nconst given = ctx.given; fieldlineServices(ctx);\nconst modules = [${aliases.join(", ")}];\ntry { ${call(body, true, aliases)} (${say})({ kind: "done" }); } catch (problem) { (${say})({ kind: "failure", message: String(problem) }); (${say})({ kind: "done" }); }`;
   }
-  const worker = `${prelude}\n${context}\nonmessage = ({ data }) => { if (data.kind === "ping") { postMessage({ kind: "pong" }); } if (data.kind === "begin") { const given = data.ctx.given; const ctx = fieldlineServices(data.ctx); try { ${call(body, false)} } catch (problem) { postMessage({ kind: "failure", message: String(problem) }); } postMessage({ kind: "done" }); } };`;
+  const worker = `${prelude}\n${context}\nconst sources = ${JSON.stringify(modules.map(({ source }) => source))};\nonmessage = async ({ data }) => { if (data.kind === "ping") { postMessage({ kind: "pong" }); } if (data.kind === "begin") { const given = data.ctx.given; const ctx = fieldlineServices(data.ctx); try { const modules = await Promise.all(sources.map((source) => import(URL.createObjectURL(new Blob([source], { type: "text/javascript" }))))); ${call(body, false, aliases)} } catch (problem) { postMessage({ kind: "failure", message: String(problem) }); } postMessage({ kind: "done" }); } };`;
   return `const say = ${say};
     const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(worker)}], { type: "text/javascript" })));
     let pinged;

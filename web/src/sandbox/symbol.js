@@ -3,7 +3,10 @@
 const { utils } = globalThis.fieldlineBasics;
 const report = (error) => say({ error: String(error?.message ?? error) });
 const compiled = (body, names) => {
-  try { return body ? new Function(...names, body) : () => undefined; } catch (error) { report(error); return () => undefined; }
+  try {
+    const made = body ? new Function(...modules.names, ...names, body) : () => undefined;
+    return body ? (...args) => made(...modules.values, ...args) : made;
+  } catch (error) { report(error); return () => undefined; }
 };
 
 // Colours that depend on a value.

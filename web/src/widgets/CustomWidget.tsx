@@ -3,11 +3,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useContext, useEffect, useRef, useState, type ReactElement } from "react";
 import { api } from "@/api/client";
-import { actionsOf } from "@/dashboard/actions";
+import { actionsOf, bodyOf } from "@/dashboard/actions";
 import { BoardContext } from "@/dashboard/board";
 import { list, object, text, type Json } from "@/dashboard/model";
 import { plural, t } from "@/i18n";
 import { SANDBOX_PAGE } from "@/sandbox/calls";
+import { modulesIn, type CodeModule } from "@/sandbox/modules";
 import { WIDGET_PRELUDE } from "@/sandbox/program";
 import { useBridge } from "@/sandbox/useBridge";
 import { EmptyState, messageOf, Waiting } from "@/ui/feedback";
@@ -33,7 +34,7 @@ export default function CustomWidget(props: WidgetProps): ReactElement {
     return <EmptyState>{t("The widget type {type} can't be had: {problem}", { type: fqn, problem: messageOf(type.error) })}</EmptyState>;
   }
   const descriptor = object(type.data["descriptor"]);
-  const code = { html: text(descriptor["templateHtml"]) ?? "", css: text(descriptor["templateCss"]) ?? "", js: text(descriptor["controllerScript"]) ?? "" };
+  const code = { html: text(descriptor["templateHtml"]) ?? "", css: text(descriptor["templateCss"]) ?? "", js: bodyOf(descriptor["controllerScript"]) ?? "" };
   return <SandboxedCode {...props} code={code} resources={list(descriptor["resources"]).length} />;
 }
 
@@ -55,7 +56,16 @@ export function SandboxedCode({ widget, sources, entities, act, code: drawing, r
   newest.current = { state, entities, act };
   const board = useContext(BoardContext);
   const code = JSON.stringify(drawing);
-  useBridge(frame, code);
+  const [modules, setModules] = useState<readonly CodeModule[]>();
+  useEffect(() => {
+    let wanted = true;
+    modulesIn(drawing.js).then((found) => wanted && setModules(found), (error: unknown) => wanted && setFailure(messageOf(error)));
+    return () => {
+      wanted = false;
+    };
+  }, [code]);
+  // What somebody allows, they allow to the modules, too.
+  useBridge(frame, modules === undefined || modules.length === 0 ? code : JSON.stringify([code, modules]));
   const post = (message: Json): void => {
     // The frame has no origin, so no narrower target than all can be named; it is the one that is addressed.
     frame.current?.contentWindow?.postMessage(message, "*");
@@ -78,11 +88,11 @@ export function SandboxedCode({ widget, sources, entities, act, code: drawing, r
     return () => removeEventListener("message", hear);
   }, [widget, gate]);
   useEffect(() => {
-    if (loaded) {
+    if (loaded && modules !== undefined) {
       const drawing = JSON.parse(code) as { html: string; css: string; js: string };
-      post({ kind: "start", ...drawing, js: WIDGET_PRELUDE + drawing.js, state: { ...(JSON.parse(newest.current.state) as Json), statePath: board?.path() ?? [] } });
+      post({ kind: "start", ...drawing, js: WIDGET_PRELUDE + drawing.js, modules, state: { ...(JSON.parse(newest.current.state) as Json), statePath: board?.path() ?? [] } });
     }
-  }, [loaded, code]);
+  }, [loaded, code, modules]);
   useEffect(() => {
     if (loaded) {
       post({ kind: "data", state: { ...(JSON.parse(state) as Json), statePath: board?.path() ?? [] } });

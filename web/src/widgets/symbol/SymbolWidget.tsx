@@ -5,6 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState, type ReactElement } 
 import { object, text, type Json } from "@/dashboard/model";
 import { t } from "@/i18n";
 import { SANDBOX_PAGE } from "@/sandbox/calls";
+import { modulesIn } from "@/sandbox/modules";
 import prelude from "@/sandbox/prelude.js?raw";
 import program from "@/sandbox/symbol.js?raw";
 import { EmptyState, messageOf, Waiting } from "@/ui/feedback";
@@ -96,11 +97,12 @@ function DrawnSymbol({ symbol, widget, entities, act }: { symbol: SymbolModel } 
     }
     let wanted = true;
     const { drawing, render, tags, properties } = symbol;
-    void iconsOf(properties).then((icons) => {
+    const functions = [render, ...tags.flatMap((tag) => [tag.render, ...Object.values(tag.actions)])].join("\n");
+    void Promise.all([iconsOf(properties), modulesIn(functions)]).then(([icons, modules]) => {
       if (wanted) {
-        post({ kind: "program", source: SOURCE, state: { drawing, render, tags, properties, icons, values: JSON.parse(newest.current.values) as Json } });
+        post({ kind: "program", source: SOURCE, modules, state: { drawing, render, tags, properties, icons, values: JSON.parse(newest.current.values) as Json } });
       }
-    });
+    }).catch((error: unknown) => setFailure(messageOf(error)));
     return () => {
       wanted = false;
     };

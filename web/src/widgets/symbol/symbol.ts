@@ -1,5 +1,6 @@
 // A symbol: a drawing that says itself which values it shows, what can be clicked, and what about it can be set.
 
+import { bodyOf } from "@/dashboard/actions";
 import { list, object, text, type Json } from "@/dashboard/json";
 
 export interface SymbolTag {
@@ -101,11 +102,11 @@ export function readSymbol(content: string, settings: Json, fill: (pattern: stri
   return {
     title: text(metadata["title"]) ?? "",
     drawing,
-    render: text(metadata["stateRenderFunction"]) ?? "",
+    render: bodyOf(metadata["stateRenderFunction"]) ?? "",
     tags: list(metadata["tags"]).map(object).flatMap((tag): SymbolTag[] => {
       const name = text(tag["tag"]);
-      const actions = Object.entries(object(tag["actions"])).map(([trigger, action]) => [trigger, text(object(action)["actionFunction"]) ?? ""]);
-      return name === undefined ? [] : [{ tag: name, render: text(tag["stateRenderFunction"]) ?? "", actions: Object.fromEntries(actions) as Record<string, string> }];
+      const actions = Object.entries(object(tag["actions"])).map(([trigger, action]) => [trigger, bodyOf(object(action)["actionFunction"]) ?? ""]);
+      return name === undefined ? [] : [{ tag: name, render: bodyOf(tag["stateRenderFunction"]) ?? "", actions: Object.fromEntries(actions) as Record<string, string> }];
     }),
     behaviors: list(metadata["behavior"]).map(object).flatMap((behavior): Behavior[] => {
       const id = text(behavior["id"]);

@@ -8,8 +8,9 @@ import { object } from "@/dashboard/json";
 import { t } from "@/i18n";
 import { Bridge } from "@/sandbox/bridge";
 import { SANDBOX_PAGE } from "@/sandbox/calls";
+import { modulesIn } from "@/sandbox/modules";
 import { actionProgram } from "@/sandbox/program";
-import { notify } from "@/ui/feedback";
+import { messageOf, notify } from "@/ui/feedback";
 import { contextData } from "@/widgets/contextData";
 import type { Job } from "./ActionHost";
 import classes from "./code.module.css";
@@ -23,6 +24,8 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
   const close = useRef<HTMLButtonElement>(null);
   const [dialog, setDialog] = useState<{ unknown: string[] }>();
   const isOpen = useRef(false);
+  // What somebody allows, they allow to the modules that the code uses, too.
+  const used = useRef("");
   const end = useRef(onEnd);
   end.current = onEnd;
   const { action, entity, origin } = job;
@@ -30,6 +33,7 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
     const bridge = new Bridge({
       board,
       userId: user.id.id,
+      code: () => used.current,
       onDialog: (open, unknown) => {
         isOpen.current = open;
         setDialog(open ? { unknown } : undefined);
@@ -67,7 +71,14 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
       close.current?.focus();
     }
   }, [dialog]);
-  const start = (): void => {
+  const fail = (error: unknown): void => {
+    notify.error(new Error(t("The code of “{name}” failed: {problem}", { name: action.name, problem: messageOf(error) })));
+    end.current();
+  };
+  const start = async (): Promise<void> => {
+    const body = action.code?.body ?? "";
+    const modules = await modulesIn(body);
+    used.current = modules.length === 0 ? "" : JSON.stringify(modules);
     const data = contextData([...origin.sources]);
     const state = {
       data,
@@ -86,7 +97,7 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
         additionalParams: object(origin.extra),
       },
     };
-    const message = { kind: "start", html: "", css: `#container { box-sizing: border-box; padding: 0 16px; } ${action.code?.css ?? ""}`, js: actionProgram(action.code?.body ?? "", action.type === "customPretty"), state: JSON.parse(JSON.stringify(state)) as unknown };
+    const message = { kind: "start", html: "", css: `#container { box-sizing: border-box; padding: 0 16px; } ${action.code?.css ?? ""}`, modules, js: actionProgram(body, action.type === "customPretty", modules), state: JSON.parse(JSON.stringify(state)) as unknown };
     frame.current?.contentWindow?.postMessage(message, "*");
   };
   return (
@@ -101,7 +112,7 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
             {t("This dialog is made for ThingsBoard's own page. These parts don't work here: {parts}", { parts: dialog.unknown.join(", ") })}
           </Text>
         )}
-        <iframe ref={frame} className={classes["frame"]} sandbox="allow-scripts" src={SANDBOX_PAGE} title={action.name} tabIndex={dialog === undefined ? -1 : 0} onLoad={start} />
+        <iframe ref={frame} className={classes["frame"]} sandbox="allow-scripts" src={SANDBOX_PAGE} title={action.name} tabIndex={dialog === undefined ? -1 : 0} onLoad={() => void start().catch(fail)} />
         <Text size="xs" px="md" py={4} c="var(--soft-text)">
           {t("This is code of the dashboard. Never give it a password.")}
         </Text>
