@@ -29,6 +29,11 @@ let failed = false;
 for (const { page, lazy, js, css } of BUDGETS) {
   const html = readFileSync(join("dist", page), "utf8");
   const named = [...html.matchAll(/assets\/([\w.-]+\.(?:js|css))/g)].map(([, name]) => name);
+  for (const part of lazy.filter((one) => !assets.some((name) => name.startsWith(`${one}-`) && name.endsWith(".js")))) {
+    // What isn't found would weigh nothing.
+    console.log(`${page}: there is no file of ${part}`);
+    failed = true;
+  }
   const files = new Set([...named, ...assets.filter((name) => lazy.some((part) => name.startsWith(`${part}-`) && name.endsWith(".js")))]);
   for (const name of [...files].filter((one) => one.endsWith(".js"))) {
     closure(name, files);

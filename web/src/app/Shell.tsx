@@ -1,6 +1,6 @@
 // The frame of all screens: menu, connection, search, the user.
 
-import { Anchor, AppShell, Box, Burger, Button, Group, NavLink, ScrollArea, Text } from "@mantine/core";
+import { Anchor, AppShell, Box, Burger, Button, Group, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { lazy, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
@@ -12,6 +12,7 @@ import { OverloadHint } from "./OverloadHint";
 import { Palette } from "./Palette";
 import { useSession } from "./session";
 import { UserMenu } from "./UserMenu";
+import classes from "./shell.module.css";
 
 function ConnectionBanner(): ReactElement | null {
   return useConnection() === "reconnecting" ? (
@@ -48,25 +49,18 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label={t("Main menu")}>
-        <ScrollArea>
+        <div className={classes["menu"]}>
           {menuFor(authority).map(({ section, items }) => (
             <div key={section}>
-              <Text size="xs" fw={600} c="var(--soft-text)" px="sm" pt="sm">
-                {t(section)}
-              </Text>
+              <div className={classes["section"]}>{t(section)}</div>
               {items.map((item) => (
-                <NavLink
-                  key={item.path}
-                  component={Link}
-                  href={item.path}
-                  label={t(item.label)}
-                  active={path.startsWith(item.path)}
-                  {...(path.startsWith(item.path) ? { "aria-current": "page" as const } : {})}
-                />
+                <Link key={item.path} href={item.path} className={classes["item"] ?? ""} {...(path.startsWith(item.path) ? { "aria-current": "page" as const } : {})}>
+                  {t(item.label)}
+                </Link>
               ))}
             </div>
           ))}
-        </ScrollArea>
+        </div>
       </AppShell.Navbar>
       <AppShell.Main>
         <ConnectionBanner />

@@ -21,7 +21,8 @@ export function loadAhead(queries: QueryClient, path: string, search: string): v
   // Its screen asks again where this fails, and says what is wrong.
   Dashboard.load().catch(() => undefined);
   live.prepare();
-  Promise.all([dashboard, import("@/widgets/ahead")]).then(
+  // What draws is asked for before the screen is drawn: that takes the page a while, during which it comes.
+  Promise.all([dashboard, import("@/screens/dashboard/Dashboard")]).then(
     ([{ configuration }, { loadRenderers }]) => loadRenderers(configuration),
     // The screen asks again, and says what is wrong.
     () => undefined,
