@@ -66,7 +66,7 @@ export function AlarmHistory({ alarm }: { alarm: Alarm }): ReactElement {
   const noted = (comments.data ?? []).filter((comment) => comment.type === "SYSTEM").map((comment) => ({ ts: comment.createdTime, what: textOf(comment) }));
   return (
     <Stack>
-      <ol aria-label={t("History")} style={{ margin: 0, paddingLeft: 16, borderLeft: "2px solid var(--mantine-primary-color-filled)", listStyle: "none" }}>
+      <ol aria-label={t("History")} style={{ margin: 0, paddingInlineStart: 16, borderInlineStart: "2px solid var(--mantine-primary-color-filled)", listStyle: "none" }}>
         {momentsOf(alarm, noted).map(({ ts, what }) => (
           <li key={`${ts} ${what}`} style={{ paddingBottom: 10 }}>
             <Text size="xs" c="var(--soft-text)">

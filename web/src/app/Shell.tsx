@@ -39,11 +39,11 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
           <Anchor component={Link} href="/home" underline="never" fw={700} c="inherit">
             Fieldline
           </Anchor>
-          <Group ml="auto" gap="sm" wrap="nowrap">
+          <Group ms="auto" gap="sm" wrap="nowrap">
             <OverloadHint />
           </Group>
           <Button variant="default" onClick={palette.open}>
-            {t("Search")} <Box visibleFrom="sm" component="kbd" ml="xs">Ctrl K</Box>
+            {t("Search")} <Box visibleFrom="sm" component="kbd" ms="xs">Ctrl K</Box>
           </Button>
           <UserMenu />
         </Group>

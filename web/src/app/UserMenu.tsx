@@ -6,7 +6,7 @@ import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import { clearTokens } from "@/api/session";
 import { LANGUAGES, setLanguage, t, useLanguage } from "@/i18n";
-import { setContrast, setDensity, useAppearance } from "@/ui/appearance";
+import { setContrast, setDensity, setDirection, useAppearance } from "@/ui/appearance";
 import { useSession } from "./session";
 
 async function logOut(): Promise<void> {
@@ -31,6 +31,7 @@ function Choice({ label, chosen, onClick }: { label: string; chosen: boolean; on
 
 const SCHEMES = { light: "Light", dark: "Dark", auto: "As the system" } as const;
 const CONTRASTS = { normal: "Normal contrast", high: "High contrast" } as const;
+const DIRECTIONS = { ltr: "Left to right", rtl: "Right to left" } as const;
 const DENSITIES = { comfortable: "Comfortable", dense: "Dense" } as const;
 
 const entries = <K extends string>(choices: Record<K, string>): [K, string][] => Object.entries(choices) as [K, string][];
@@ -40,7 +41,7 @@ export function UserMenu(): ReactElement {
   const [, go] = useLocation();
   const language = useLanguage();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const { contrast, density } = useAppearance();
+  const { contrast, density, direction } = useAppearance();
   return (
     <Menu position="bottom-end" closeOnItemClick={false} width={230}>
       <Menu.Target>
@@ -68,6 +69,10 @@ export function UserMenu(): ReactElement {
         <Menu.Divider />
         {entries(DENSITIES).map(([one, label]) => (
           <Choice key={one} label={t(label)} chosen={one === density} onClick={() => setDensity(one)} />
+        ))}
+        <Menu.Divider />
+        {entries(DIRECTIONS).map(([one, label]) => (
+          <Choice key={one} label={t(label)} chosen={one === direction} onClick={() => setDirection(one)} />
         ))}
         <Menu.Label>{t("Language")}</Menu.Label>
         {entries(LANGUAGES).map(([one, label]) => (

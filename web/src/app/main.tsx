@@ -1,13 +1,13 @@
 import "@mantine/core/styles.css";
 import "./app.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { MantineProvider } from "@mantine/core";
-import { StrictMode } from "react";
+import { DirectionProvider, MantineProvider, useDirection } from "@mantine/core";
+import { StrictMode, useEffect } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "@/api/client";
 import { startLanguage } from "@/i18n";
 import { watchNetwork } from "@/live/socket";
-import { startAppearance } from "@/ui/appearance";
+import { startAppearance, useAppearance } from "@/ui/appearance";
 import { Notices } from "@/ui/feedback";
 import { loadAhead } from "./ahead";
 import { App } from "./App";
@@ -19,6 +19,14 @@ const retry = (failures: number, error: unknown): boolean =>
 
 const queries = new QueryClient({ defaultOptions: { queries: { retry, staleTime: 5_000 } } });
 
+/** Lets the library's own parts, such as menus, open to the right side. */
+function DirectionKeeper(): null {
+  const { setDirection } = useDirection();
+  const direction = useAppearance((state) => state.direction);
+  useEffect(() => setDirection(direction), [direction, setDirection]);
+  return null;
+}
+
 startAppearance();
 watchNetwork();
 loadAhead(queries, location.pathname, location.search);
@@ -27,12 +35,15 @@ void startLanguage().then(() => {
   if (root !== null) {
     createRoot(root).render(
       <StrictMode>
-        <MantineProvider theme={theme} cssVariablesResolver={contrast} defaultColorScheme="auto">
-          <QueryClientProvider client={queries}>
-            <App />
-            <Notices />
-          </QueryClientProvider>
-        </MantineProvider>
+        <DirectionProvider initialDirection={useAppearance.getState().direction}>
+          <MantineProvider theme={theme} cssVariablesResolver={contrast} defaultColorScheme="auto">
+            <DirectionKeeper />
+            <QueryClientProvider client={queries}>
+              <App />
+              <Notices />
+            </QueryClientProvider>
+          </MantineProvider>
+        </DirectionProvider>
       </StrictMode>,
     );
   }

@@ -235,7 +235,7 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
           {nameOf(entity.data)}
         </Title>
         <Badge variant="light">{t(kind.singular)}</Badge>
-        <Group ml="auto" gap="xs">
+        <Group ms="auto" gap="xs">
           <EntityActions kind={kind} entity={entity.data} mayWrite={mayChange(kind, entity.data, authority)} />
           {mayChange(kind, entity.data, authority) && <DeleteButton kind={kind} entity={entity.data} />}
         </Group>

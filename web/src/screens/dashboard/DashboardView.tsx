@@ -99,7 +99,7 @@ export function DashboardView({ id, name, title, configuration, tools, hideToolb
               ))}
             </Breadcrumbs>
           )}
-          <Group ml="auto" gap="xs" className={classes["tools"] ?? ""}>
+          <Group ms="auto" gap="xs" className={classes["tools"] ?? ""}>
             {settings.showEntitiesSelect && <EntityChoice model={stored} params={current.params} choices={choices} onChange={(next) => setSearch((before) => writeChoices(before, stored, next))} />}
             {settings.showFilters && <FilterValues model={stored} values={values} onChange={(next) => setSearch((before) => writeValues(before, stored, next))} />}
             {settings.showTimeWindow && <WindowPicker control={time} rules={rules} />}

@@ -43,7 +43,7 @@ function ActiveAlarms(): ReactElement | null {
       row={(alarm) => (
         <>
           <span>
-            <Badge variant="dot" color={COLORS[alarm.severity] ?? "gray"} mr="xs">
+            <Badge variant="dot" color={COLORS[alarm.severity] ?? "gray"} me="xs">
               {t(alarm.severity)}
             </Badge>
             <TextLink to={pathOf(alarm.originator) ?? "/alarms/alarms"}>{alarm.originatorName ?? alarm.originator.id}</TextLink>

@@ -141,7 +141,7 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
     }
   };
   return (
-    <div className={classes["canvas"]} onDragOver={(event) => event.preventDefault()} onDrop={dropped}>
+    <div className={classes["canvas"]} dir="ltr" onDragOver={(event) => event.preventDefault()} onDrop={dropped}>
       <ReactFlow<Box>
         nodes={boxes}
         edges={edges}

@@ -98,7 +98,7 @@ function Tools({ find }: { find: React.RefObject<HTMLInputElement | null> }): Re
         ref={find}
         size="xs"
         w={170}
-        ml="auto"
+        ms="auto"
         searchable
         aria-label={t("Find a node")}
         placeholder={`${t("Find a node")} (Ctrl+F)`}

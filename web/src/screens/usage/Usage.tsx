@@ -52,8 +52,8 @@ export function UsageTable({ compact = false }: { compact?: boolean }): ReactEle
           <Table.Tr>
             <Table.Th>{t("What")}</Table.Th>
             {!compact && <Table.Th>{t("When")}</Table.Th>}
-            <Table.Th ta="right">{t("Used")}</Table.Th>
-            <Table.Th ta="right">{t("Limit")}</Table.Th>
+            <Table.Th ta="end">{t("Used")}</Table.Th>
+            <Table.Th ta="end">{t("Limit")}</Table.Th>
             {!compact && <Table.Th w={200}>{t("Part of the limit")}</Table.Th>}
           </Table.Tr>
         </Table.Thead>
@@ -66,8 +66,8 @@ export function UsageTable({ compact = false }: { compact?: boolean }): ReactEle
               <Table.Tr key={key}>
                 <Table.Td>{t(label)}</Table.Td>
                 {!compact && <Table.Td>{t(n < FIRST_OF_MONTH ? "now" : "this month")}</Table.Td>}
-                <Table.Td ta="right">{format.format(used)}</Table.Td>
-                <Table.Td ta="right">{limit === 0 ? t("none") : format.format(limit)}</Table.Td>
+                <Table.Td ta="end">{format.format(used)}</Table.Td>
+                <Table.Td ta="end">{limit === 0 ? t("none") : format.format(limit)}</Table.Td>
                 {!compact && (
                   <Table.Td>
                     {limit === 0 ? <Text size="sm">–</Text> : <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label: t(label), part: Math.round(part) })} />}

@@ -108,16 +108,16 @@ function Editor({ stored, onStored }: { stored: Entity; onStored: (saved: Entity
         </Title>
         <Badge variant="light">{String(shown.descriptor["type"] ?? "")}</Badge>
         {!editable && <Badge variant="outline">{t("Of the installation")}</Badge>}
-        <Group ml="auto" gap="xs">
+        <Group ms="auto" gap="xs">
           <Button size="xs" variant="default" onClick={run}>
-            {t("Run")} <Text span size="xs" ml={6} visibleFrom="md">Ctrl ⏎</Text>
+            {t("Run")} <Text span size="xs" ms={6} visibleFrom="md">Ctrl ⏎</Text>
           </Button>
           <Button size="xs" variant="default" onClick={() => save(() => copyOf(document(), `${nameOf(stored)} 2`))}>
             {t("Save as a new one")}
           </Button>
           {editable && (
             <Button size="xs" loading={busy} disabled={!changed} onClick={saveMine}>
-              {t("Save")} <Text span size="xs" ml={6} visibleFrom="md">Ctrl S</Text>
+              {t("Save")} <Text span size="xs" ms={6} visibleFrom="md">Ctrl S</Text>
             </Button>
           )}
           {kind !== undefined && <EntityActions kind={kind} entity={stored} mayWrite={editable} />}

@@ -144,7 +144,7 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
           {state.isPending ? "" : t("{n} in all", { n: total })}
         </Text>
         {state.isFetching && props.every === undefined && <Loader size="xs" aria-label={t("Loading")} />}
-        <Group ml="auto" gap="xs">
+        <Group ms="auto" gap="xs">
           {chosen.length > 0 && props.bulk?.(chosen, () => setSelected(new Map()))}
           {hasViews && <ViewMenu views={views} seen={{ state: seen, layout: arrangement.layout }} choose={choose} link={link} />}
           <TableMenu columns={columns} arrangement={arrangement} save={(saving) => saveCsv(props.label, shownColumns(columns, arrangement), [pages.filePage], saving)} />

@@ -37,7 +37,7 @@ export default function ApiUsage({ widget, entities }: WidgetProps): ReactElemen
                     </button>
                   )}
                 </Table.Td>
-                <Table.Td ta="right">{limit === 0 ? format.format(current) : `${format.format(current)} / ${format.format(limit)}`}</Table.Td>
+                <Table.Td ta="end">{limit === 0 ? format.format(current) : `${format.format(current)} / ${format.format(limit)}`}</Table.Td>
                 <Table.Td w={120}>{limit > 0 && <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label, part: Math.round(part) })} />}</Table.Td>
                 <Table.Td>{status === undefined || status === "" ? "" : t(status.toLowerCase())}</Table.Td>
               </Table.Tr>

@@ -95,7 +95,7 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
   return (
     <div className={classes["shell"]}>
       <div className={classes["area"]}>
-        <div ref={host} className={classes["pane"]} role="application" aria-label={plural(placed, "{title}: map with {n} thing", "{title}: map with {n} things", { title: widget.title })} data-placed={placed} />
+        <div ref={host} className={classes["pane"]} dir="ltr" role="application" aria-label={plural(placed, "{title}: map with {n} thing", "{title}: map with {n} things", { title: widget.title })} data-placed={placed} />
         {!hasPicture && (picture === "failed" || (model.image.url === "" && model.image.key === undefined)) && (
           <EmptyState>{picture === "failed" ? t("The picture of this map can't be loaded.") : t("This map has no picture yet.")}</EmptyState>
         )}

@@ -231,7 +231,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   return (
     <div className={classes["chart"]} data-side={settings.legend.side} data-from={Math.round(from)} data-to={Math.round(to)} data-marks={marks.map(({ value }) => value).join(" ")}>
       {settings.legend.show && <Legend settings={settings} series={named} hidden={hidden} bounds={all} onToggle={toggle} onPoint={focus} />}
-      <div className={classes["pane"]} ref={pane} role={settings.alarms ? "group" : "img"} aria-label={words} data-points={points} data-states={settings.kind === "state" ? statesIn(series, settings) : undefined}>
+      <div className={classes["pane"]} ref={pane} dir="ltr" role={settings.alarms ? "group" : "img"} aria-label={words} data-points={points} data-states={settings.kind === "state" ? statesIn(series, settings) : undefined}>
         {points === 0 && (
           <div className={classes["empty"]}>
             <EmptyState>{t("No values in this time.")}</EmptyState>

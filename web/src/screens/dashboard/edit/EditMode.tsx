@@ -169,7 +169,7 @@ export default function EditMode({ stored, onSaved, onDone }: EditModeProps): Re
           {nameOf(stored)}
         </Title>
         <Text size="sm">{dirty ? t("Not saved") : t("Nothing to save")}</Text>
-        <Group ml="auto" gap="xs">
+        <Group ms="auto" gap="xs">
           {model.states.length > 1 && (
             <Select aria-label={t("State")} w={150} allowDeselect={false} data={model.states.map((one) => ({ value: one.id, label: one.name || one.id }))} value={stateId} onChange={(value) => editor.showState(value ?? stateId)} />
           )}
