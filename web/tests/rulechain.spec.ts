@@ -2,6 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Locator, Page } from "@playwright/test";
+import { textsOf } from "../src/ui/schemaForm/schema";
 import { expect, logIn, test, type Program } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
@@ -37,6 +38,10 @@ async function pickLabel(page: Page, label: string): Promise<void> {
 test("a chain that raises an alarm is built from nothing, by mouse and keyboard", async ({ page, program }) => {
   test.setTimeout(90_000);
   page.setDefaultTimeout(8_000);
+  // That a device becomes active is a message, too; it goes to the chain that is the root until then.
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/tenant/devices?deviceName=Test%20Device%20A1");
+  await program.send(TOKEN, { temperature: 1 });
+  await expect.poll(() => program.call<object[]>("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${device.id.id}/values/attributes/SERVER_SCOPE?keys=active`)).toMatchObject([{ value: true }]);
   const former = (await program.call<{ data: { id: { id: string }; root: boolean }[] }>("TENANT_ADMIN", "/api/ruleChains?pageSize=50&page=0")).data.find(({ root }) => root)?.id.id ?? "";
   const id = await newChain(program, "Hot");
   await logIn(page, program, "TENANT_ADMIN", `/ruleChains/${id}`);
@@ -113,7 +118,6 @@ test("a chain that raises an alarm is built from nothing, by mouse and keyboard"
 
   await program.call("TENANT_ADMIN", `/api/ruleChain/${former}/root`, {});
   await program.send(TOKEN, { temperature: 80 });
-  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/tenant/devices?deviceName=Test%20Device%20A1");
   await expect
     .poll(async () => JSON.stringify(await program.call("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${device.id.id}/values/timeseries?keys=temperature`)))
     .toContain("80");
@@ -200,4 +204,24 @@ test("a file of ThingsBoard becomes a chain, and axe finds nothing", async ({ pa
     expect(violations).toEqual([]);
   }
   await page.screenshot({ path: "test-results/screens/rulechain_dark.png" });
+});
+
+test("whoever reads German has all that nodes say in German", async ({ page, program }) => {
+  interface Component { configurationDescriptor: { nodeDefinition: { description: string; configurationSchema: unknown } } }
+  const components = await program.call<Component[]>("TENANT_ADMIN", "/api/components?componentTypes=FILTER,ENRICHMENT,TRANSFORMATION,ACTION,EXTERNAL,FLOW&ruleChainType=CORE");
+  const shown = new Set(components.flatMap(({ configurationDescriptor: { nodeDefinition } }) => [nodeDefinition.description, ...textsOf(nodeDefinition.configurationSchema)]));
+  const german = Object.assign({}, ...["de.nodes.json", "de.json"].map((name) => JSON.parse(readFileSync(`src/i18n/${name}`, "utf8")) as object)) as Record<string, string>;
+  expect(shown.size).toBeGreaterThan(400);
+  expect([...shown].filter((text) => german[text] === undefined)).toEqual([]);
+  // What no node says any more is not kept.
+  const nodes = JSON.parse(readFileSync("src/i18n/de.nodes.json", "utf8")) as Record<string, string>;
+  expect(Object.keys(nodes).filter((text) => !shown.has(text))).toEqual([]);
+  const id = await newChain(program, "Deutsch");
+  await program.call("TENANT_ADMIN", "/api/ruleChain/metadata", { ruleChainId: { entityType: "RULE_CHAIN", id }, firstNodeIndex: 0, nodes: [{ type: "org.thingsboard.rule.engine.telemetry.TbMsgAttributesNode", name: "Attribute", configuration: {}, additionalInfo: { layoutX: 300, layoutY: 150 } }], connections: [], ruleChainConnections: [] });
+  await logIn(page, program, "TENANT_ADMIN", `/ruleChains/${id}`);
+  await page.evaluate(() => localStorage.setItem("fieldline_language", "de"));
+  await page.reload();
+  await box(page, "Attribute").click();
+  await expect(page.getByText("Speichert Attribute mit einstellbarem Bereich")).toBeVisible();
+  await expect(page.getByText("Nur geänderte Werte speichern")).toBeVisible();
 });

@@ -37,7 +37,13 @@ export async function setLanguage(wanted: Language): Promise<void> {
 }
 
 async function use(wanted: Language): Promise<void> {
-  texts = wanted === "de" ? (await import("./de.json")).default : {};
+  if (wanted === "de") {
+    const [nodes, own] = await Promise.all([import("./de.nodes.json"), import("./de.json")]);
+    // What the server says of the nodes of rule chains has a file of its own.
+    texts = { ...nodes.default, ...own.default };
+  } else {
+    texts = {};
+  }
   language = wanted;
   document.documentElement.lang = wanted;
   listeners.forEach((listener) => listener());

@@ -97,7 +97,7 @@ export function NodePanel({ node, onWire }: { node: ChainNode; onWire: (from: st
           {component?.name ?? t("unknown type")}
         </Title>
         <Text size="xs" c="var(--soft-text)">
-          {definition?.description ?? stored.type}
+          {definition === undefined ? stored.type : t(definition.description)}
         </Text>
       </div>
       {findings.filter((one) => one.node === node.key).map(({ text }) => (

@@ -13,7 +13,7 @@ const NAMES = { FILTER: "Filter", ENRICHMENT: "Enrichment", TRANSFORMATION: "Tra
 export function NodeTypes({ onPick, focus = false }: { onPick: (component: Component) => void; focus?: boolean }): ReactElement {
   const { components } = useEditor();
   const [search, setSearch] = useState("");
-  const found = components.filter(({ name, configurationDescriptor: { nodeDefinition } }) => `${name} ${nodeDefinition.description}`.toLowerCase().includes(search.trim().toLowerCase()));
+  const found = components.filter(({ name, configurationDescriptor: { nodeDefinition } }) => `${name} ${nodeDefinition.description} ${t(nodeDefinition.description)}`.toLowerCase().includes(search.trim().toLowerCase()));
   const [first] = found.filter(({ name }) => name.toLowerCase().includes(search.trim().toLowerCase()));
   return (
     <>
@@ -38,7 +38,7 @@ export function NodeTypes({ onPick, focus = false }: { onPick: (component: Compo
               <UnstyledButton
                 key={component.clazz}
                 className={classes["item"]}
-                title={component.configurationDescriptor.nodeDefinition.description}
+                title={t(component.configurationDescriptor.nodeDefinition.description)}
                 draggable
                 onDragStart={(event) => event.dataTransfer.setData(DRAGGED, component.clazz)}
                 onClick={() => onPick(component)}

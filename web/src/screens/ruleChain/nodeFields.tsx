@@ -70,7 +70,7 @@ function ChainField(field: FieldProps): ReactElement {
 
 /** One text or a list of texts, with what is known offered. */
 function Suggested({ field, known }: { field: FieldProps; known: string[] }): ReactElement {
-  const common = { size: "xs" as const, label: field.label, ...(field.schema.description === undefined ? {} : { description: field.schema.description }) };
+  const common = { size: "xs" as const, label: field.label, ...(field.schema.description === undefined ? {} : { description: t(field.schema.description) }) };
   if (typeOf(field.schema) === "array" || Array.isArray(field.value)) {
     return <TagsInput {...common} data={known} value={textsOf(field.value)} onChange={field.onChange} splitChars={[","]} />;
   }

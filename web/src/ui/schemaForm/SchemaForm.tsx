@@ -146,7 +146,7 @@ function Field(field: FieldProps): ReactElement {
   if (custom !== undefined) {
     return <>{custom}</>;
   }
-  const common = { size: "xs" as const, label, ...(schema.description === undefined ? {} : { description: schema.description }) };
+  const common = { size: "xs" as const, label, ...(schema.description === undefined ? {} : { description: t(schema.description) }) };
   const variants = variantsOf(schema, field.root);
   const choices = choicesOf(schema);
   if (choices !== undefined) {

@@ -140,3 +140,26 @@ export function labelOf(name: string): string {
   const words = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").replace(/_/g, " ").toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
+
+/** Returns the texts that a form of a schema shows: labels and descriptions, in any of its variants. */
+export function textsOf(schema: unknown): Set<string> {
+  const found = new Set<string>();
+  const walk = (value: unknown): void => {
+    if (Array.isArray(value)) {
+      value.forEach(walk);
+    } else if (isRecord(value)) {
+      const { description, properties, ...rest } = value;
+      if (typeof description === "string") {
+        found.add(description);
+      }
+      for (const [name, one] of Object.entries(isRecord(properties) ? properties : {})) {
+        const title = isRecord(one) ? one["title"] : undefined;
+        found.add(typeof title === "string" ? title : labelOf(name));
+        walk(one);
+      }
+      Object.entries(rest).forEach(([name, one]) => name !== "default" && walk(one));
+    }
+  };
+  walk(schema);
+  return found;
+}
