@@ -15,8 +15,18 @@ function withConverted(stored: Json, names: readonly string[], { convert }: Targ
   return changed.length === 0 ? stored : { ...stored, ...Object.fromEntries(changed) };
 }
 
+/** Converts a number, or an object that says it is a constant one. */
+function constantIn(value: unknown, target: Target): unknown {
+  const plain = number(value);
+  const stored = object(value);
+  return plain !== undefined ? rounded(target.convert(plain)) : stored["type"] === "constant" ? withConverted(stored, ["value"], target) : value;
+}
+
 /** Scales, and the ends of gradients. */
 const LIMITS = ["minValue", "maxValue", "tickMin", "tickMax"];
+
+/** Where a colour begins and ends, and where it lies in a gradient. */
+const ENDS = ["from", "to", "source"];
 
 /** Converts what of settings is measured in the unit of the widget: ranges, which are what has a colour and ends, and limits. */
 function converted(value: unknown, target: Target): unknown {
@@ -27,14 +37,11 @@ function converted(value: unknown, target: Target): unknown {
     return value;
   }
   const inner: Json = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, converted(one, target)]));
-  return withConverted(inner, "color" in inner ? [...LIMITS, "from", "to"] : LIMITS, target);
-}
-
-/** Converts a number, or an object that says it is a constant one. */
-function constantIn(value: unknown, target: Target): unknown {
-  const plain = number(value);
-  const stored = object(value);
-  return plain !== undefined ? rounded(target.convert(plain)) : stored["type"] === "constant" ? withConverted(stored, ["value"], target) : value;
+  if (!("color" in inner)) {
+    return withConverted(inner, LIMITS, target);
+  }
+  const ends = ENDS.flatMap((name) => (inner[name] === undefined ? [] : [[name, constantIn(inner[name], target)] as const]));
+  return { ...withConverted(inner, LIMITS, target), ...Object.fromEntries(ends) };
 }
 
 function axisIn(stored: unknown, target: Target | undefined): unknown {

@@ -111,6 +111,8 @@ test("what settings measure goes with the unit of the values: colors, scales, th
   const card = widgetOf("system.cards.value_card", { units, settings: { minValue: 0, barColor: { type: "range", rangeList: [{ from: 10, to: 20, color: "#fff" }] }, position: { from: 10 } } });
   expect(widgetInSystem(card, "IMPERIAL").settings).toEqual({ minValue: 32, barColor: { type: "range", rangeList: [{ from: 50, to: 68, color: "#fff" }] }, position: { from: 10 } });
   expect(widgetInSystem(card, "METRIC")).toBe(card);
+  const advanced = widgetOf("system.cards.value_card", { units, settings: { c: { rangeAdvanced: [{ from: { type: "constant", value: 10 }, to: { type: "entity", value: 10 }, color: "#fff" }], gradientAdvanced: [{ source: { type: "constant", value: 0 }, color: "#000" }] } } });
+  expect(widgetInSystem(advanced, "IMPERIAL").settings["c"]).toEqual({ rangeAdvanced: [{ from: { type: "constant", value: 50 }, to: { type: "entity", value: 10 }, color: "#fff" }], gradientAdvanced: [{ source: { type: "constant", value: 32 }, color: "#000" }] });
   const thresholds = [{ type: "constant", value: 100, units }, { type: "latestKey", latestKey: "high", units }, { type: "constant", value: 7, units: "%" }];
   const chart = widgetInSystem(widgetOf("system.time_series_chart", { settings: { thresholds, yAxes: { default: { units, min: -40, max: { type: "constant", value: 100 } } } } }), "IMPERIAL");
   const read = chartSettings(chart);
