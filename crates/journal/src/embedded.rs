@@ -259,7 +259,7 @@ impl Journal for EmbeddedJournal {
 
     async fn ready(&self, origin: AppendOrigin) {
         let room = match origin {
-            AppendOrigin::Device => &self.shared.room,
+            AppendOrigin::Device(_) => &self.shared.room,
             AppendOrigin::Internal(_) => &self.shared.internal_room,
         };
         loop {
@@ -318,7 +318,8 @@ impl Journal for EmbeddedJournal {
 
     fn held_back(&self) -> Vec<(HoldBackCause, Duration)> {
         let totals = self.shared.append_buffer.lock().backpressure.totals();
-        HoldBackCause::ALL.into_iter().zip(totals).collect()
+        let held = HoldBackCause::ALL.into_iter().zip(totals);
+        held.filter(|(cause, _)| *cause != HoldBackCause::Kafka).collect()
     }
 
     async fn close(&self) {

@@ -12,6 +12,7 @@ use fieldline_core::ports::{
     AppendError, AppendFuture, AppendOrigin, ConsumerEvent, Journal, JournalConsumer, JournalError, Offset,
     Partition, QueueId,
 };
+use fieldline_model::TenantId;
 use fieldline_model::record::{RecordBatch, split};
 use uuid::Uuid;
 
@@ -72,9 +73,9 @@ const fn at(queue: QueueId, index: u16) -> Partition {
 /// Appends, waiting where the journal is busy.
 async fn append(journal: &dyn Journal, partition: Partition, records: &[&[u8]]) -> AppendFuture {
     loop {
-        match journal.append(partition, &batch(records), AppendOrigin::Device) {
+        match journal.append(partition, &batch(records), AppendOrigin::Device(TenantId::NULL)) {
             Ok(append) => return append,
-            Err(AppendError::Busy) => journal.ready(AppendOrigin::Device).await,
+            Err(AppendError::Busy) => journal.ready(AppendOrigin::Device(TenantId::NULL)).await,
             Err(error) => panic!("append was refused: {error}"),
         }
     }
@@ -430,10 +431,10 @@ pub async fn closing_refuses_appends_and_lets_consumers_finish(backend: &dyn Jou
     let last = append(journal.as_ref(), at(queue, 0), &[b"last"]).await;
     journal.close().await;
     assert_eq!(last.await, Ok(()), "what was taken is written");
-    let refused = journal.append(at(queue, 0), &batch(&[b"late"]), AppendOrigin::Device);
+    let refused = journal.append(at(queue, 0), &batch(&[b"late"]), AppendOrigin::Device(TenantId::NULL));
     assert!(matches!(refused, Err(AppendError::Closed)), "{refused:?}");
     assert_eq!(journal.refusal(), Some(AppendError::Closed));
-    journal.ready(AppendOrigin::Device).await;
+    journal.ready(AppendOrigin::Device(TenantId::NULL)).await;
     let mut received = ConsumedRecords::default();
     while received.step(consumer.as_mut(), MAX_BYTES).await {}
     assert_eq!(received.records[&at(queue, 0)], [b"last"]);
