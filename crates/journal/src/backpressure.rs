@@ -4,7 +4,7 @@
 //! not respond.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -100,6 +100,22 @@ impl WatchedJournal for JournalShared {
 
     fn medium(&self) -> &'static str {
         "the journal's disk"
+    }
+}
+
+/// Counts a sender that waits for room.
+pub(crate) struct RoomWaiter<'a>(&'a AtomicUsize);
+
+impl<'a> RoomWaiter<'a> {
+    pub(crate) fn among(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for RoomWaiter<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -126,6 +126,15 @@ async fn large_records_of_a_tenant_wait_at_their_devices_until_some_are_stored()
     );
 }
 
+/// Waits until a condition holds.
+async fn eventually(holds: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "it does not come to hold");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_log_that_loses_records_while_it_is_read_costs_no_others() {
     let journal = FakeJournal::holding(&[(FIRST, vec![record(1), record(2)]), (SECOND, vec![record(3)])]);
