@@ -174,8 +174,11 @@ impl ProducerContext for LineContext {
 fn write(options: &Options, topic: &str, line: &str) -> Result<(), JournalError> {
     let failed = || refused(format!("write to topic {topic}"));
     let context = LineContext(JournalContext::default());
+    let mut config = producer_config(options);
+    // A line that is there twice says the same.
+    config.set("enable.idempotence", "false");
     let producer: BaseProducer<LineContext> =
-        BaseProducer::from_config_and_context(&producer_config(options), context).map_err(failed())?;
+        BaseProducer::from_config_and_context(&config, context).map_err(failed())?;
     let (tell, told) = std::sync::mpsc::channel();
     let record = BaseRecord::<(), str, _>::with_opaque_to(topic, Box::new(tell))
         .partition(0)
