@@ -87,7 +87,10 @@ fn only(journal: &dyn Journal, partition: Partition, group: &str) -> Box<dyn Jou
 
 async fn next(consumer: &mut dyn JournalConsumer) -> ConsumerEvent {
     let event = tokio::time::timeout(Duration::from_secs(60), consumer.next(1 << 20));
-    event.await.expect("something comes in time").expect("Kafka can be read")
+    event
+        .await
+        .expect("something comes in time")
+        .expect("Kafka can be read")
 }
 
 /// Receives so many records, each with its position.
@@ -116,19 +119,34 @@ async fn more_records_than_a_block_holds_are_one_append_on_kafka() {
     let origin = AppendOrigin::Device(TenantId::NULL);
     let mut appends = Vec::new();
     for (from, count) in [(0, 3), (3, 10_000), (10_003, 1)] {
-        appends.push(journal.append(partition, &batch(numbers(from, count)), origin).unwrap());
+        appends.push(
+            journal
+                .append(partition, &batch(numbers(from, count)), origin)
+                .unwrap(),
+        );
     }
     for append in appends {
         append.await.unwrap();
     }
     let mut consumer = only(journal.as_ref(), partition, "group");
     let found = receive(consumer.as_mut(), 10_004).await;
-    assert!(found.iter().map(|(_, record)| record.clone()).eq(numbers(0, 10_004)));
-    assert!(found.is_sorted_by(|one, other| one.0 < other.0), "each has a position of its own");
+    assert!(
+        found
+            .iter()
+            .map(|(_, record)| record.clone())
+            .eq(numbers(0, 10_004))
+    );
+    assert!(
+        found.is_sorted_by(|one, other| one.0 < other.0),
+        "each has a position of its own"
+    );
     // Any of them is a position to go back to.
     for (position, record) in [&found[4_500], &found[10_003], &found[2]] {
         consumer.seek(partition, Offset(*position)).unwrap();
-        assert_eq!(receive(consumer.as_mut(), 1).await[0], (*position, record.clone()));
+        assert_eq!(
+            receive(consumer.as_mut(), 1).await[0],
+            (*position, record.clone())
+        );
     }
     let middle = Offset(found[4_500].0);
     consumer.commit(partition, middle).await.unwrap();
@@ -146,7 +164,10 @@ async fn numbers_and_names_of_queues_are_the_same_for_all_programs_on_kafka() {
     let first = names.map(|name| one.open_queue(name, 1).unwrap());
     let mut names = names.to_vec();
     names.reverse();
-    let mut second: Vec<_> = names.iter().map(|name| other.open_queue(name, 1).unwrap()).collect();
+    let mut second: Vec<_> = names
+        .iter()
+        .map(|name| other.open_queue(name, 1).unwrap())
+        .collect();
     second.reverse();
     assert_eq!(first.to_vec(), second);
     assert!(one.open_queue(&"x".repeat(300), 1).is_err());
@@ -176,7 +197,10 @@ async fn what_is_consumed_is_deleted_on_kafka_and_who_asks_for_it_is_told() {
         }
     });
     let told = told.await.expect("consumed records go");
-    assert!(matches!(told, JournalError::OutOfRange { first, .. } if first == third.0), "{told}");
+    assert!(
+        matches!(told, JournalError::OutOfRange { first, .. } if first == third.0),
+        "{told}"
+    );
     consumer.seek(partition, third).unwrap();
     let rest = receive(consumer.as_mut(), 2).await;
     assert_eq!(rest, found[2..]);

@@ -123,7 +123,10 @@ async fn append(State(bare): State<BareHandler>, body: Bytes) -> StatusCode {
     let mut batch = RecordBatch::new();
     batch.push(&body);
     loop {
-        match bare.journal.append(bare.partition, &batch, AppendOrigin::Device(TenantId::NULL)) {
+        match bare
+            .journal
+            .append(bare.partition, &batch, AppendOrigin::Device(TenantId::NULL))
+        {
             Ok(append) => match append.await {
                 Ok(()) => return StatusCode::OK,
                 Err(_) => return StatusCode::SERVICE_UNAVAILABLE,

@@ -134,7 +134,12 @@ impl IngestWorker {
                     self.processor.flush(&self.store).await;
                 }
             }
-            ConsumerEvent::Unreadable(partition, JournalError::OutOfRange { asked, first, next, .. }) => {
+            ConsumerEvent::Unreadable(
+                partition,
+                JournalError::OutOfRange {
+                    asked, first, next, ..
+                },
+            ) => {
                 self.relocate(partition, Offset(asked), (Offset(first), Offset(next)))
                     .await?;
             }

@@ -439,7 +439,11 @@ pub async fn closing_refuses_appends_and_lets_consumers_finish(backend: &dyn Jou
     let last = append(journal.as_ref(), at(queue, 0), &[b"last"]).await;
     journal.close().await;
     assert_eq!(last.await, Ok(()), "what was taken is written");
-    let refused = journal.append(at(queue, 0), &batch(&[b"late"]), AppendOrigin::Device(TenantId::NULL));
+    let refused = journal.append(
+        at(queue, 0),
+        &batch(&[b"late"]),
+        AppendOrigin::Device(TenantId::NULL),
+    );
     assert!(matches!(refused, Err(AppendError::Closed)), "{refused:?}");
     assert_eq!(journal.refusal(), Some(AppendError::Closed));
     journal.ready(AppendOrigin::Device(TenantId::NULL)).await;
