@@ -138,6 +138,7 @@ pub(crate) fn producer_config(options: &Options) -> ClientConfig {
         .set("linger.ms", "0")
         .set("message.timeout.ms", "0")
         .set("retry.backoff.ms", "100")
+        .set("topic.metadata.propagation.max.ms", "5000")
         .set("compression.type", "none")
         .set("message.max.bytes", largest_message(options).to_string())
         .set("queue.buffering.max.messages", "1000000")

@@ -237,7 +237,7 @@ impl JournalConsumer for KafkaMember {
         if offset.0 > position(log.end(), 0) {
             return Err(log.out_of_range(offset.0));
         }
-        group.commit(partition, offset.0);
+        group.commit(log, offset.0);
         Ok(())
     }
 }

@@ -99,13 +99,18 @@ impl ConsumerGroup {
     }
 
     /// Moves the position forward; the keeper stores it.
-    pub(crate) fn commit(&self, partition: Partition, to: u64) {
-        if let Some(known) = self.positions.lock().get_mut(&partition)
-            && known.position < to
-        {
+    pub(crate) fn commit(&self, log: &Arc<LogPartition>, to: u64) {
+        let mut positions = self.positions.lock();
+        // Somebody may commit without having read anything.
+        let known = positions.entry(log.partition).or_insert_with(|| GroupPosition {
+            log: Arc::clone(log),
+            position: 0,
+            is_stored: true,
+        });
+        if known.position < to {
             known.position = to;
             known.is_stored = false;
-            known.log.note_consumed(place(to).0, Instant::now());
+            log.note_consumed(place(to).0, Instant::now());
         }
     }
 

@@ -35,6 +35,8 @@ use crate::options::Options;
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a journal that is dropped without being closed waits for what is under way.
 const LAST_BLOCKS: Duration = Duration::from_secs(1);
+/// How long it waits for its other threads.
+const KEEPERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The journal on Kafka.
 pub struct KafkaJournal {
@@ -122,10 +124,11 @@ impl Drop for KafkaJournal {
         {
             tracing::error!("the journal's thread had panicked");
         }
-        for (stop, thread) in self.keepers.drain(..) {
-            drop(stop);
-            // A panic of a keeper costs nothing.
-            let _ = thread.join();
+        let threads: Vec<_> = self.keepers.drain(..).map(|(_, thread)| thread).collect();
+        // One may wait for an answer of Kafka, which changes nothing any more.
+        let deadline = Instant::now() + KEEPERS_TIMEOUT;
+        while threads.iter().any(|thread| !thread.is_finished()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
         }
         self.shared.groups.lock().clear();
     }

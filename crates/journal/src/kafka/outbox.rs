@@ -468,3 +468,6 @@ fn parts(mut bytes: &[u8]) -> Vec<(&[u8], u32)> {
     }
     parts
 }
+
+#[cfg(test)]
+mod tests;
