@@ -205,3 +205,23 @@ async fn what_is_consumed_is_deleted_on_kafka_and_who_asks_for_it_is_told() {
     let rest = receive(consumer.as_mut(), 2).await;
     assert_eq!(rest, found[2..]);
 }
+
+#[cfg(feature = "kafka-tls")]
+#[tokio::test]
+#[ignore = "needs Kafka: tests/services/with-kafka.sh"]
+async fn servers_that_speak_tls_and_ask_for_a_user_are_journals_on_kafka_too() {
+    use fieldline_journal::kafka::SaslMechanism;
+
+    for mechanism in [SaslMechanism::Plain, SaslMechanism::ScramSha256] {
+        let mut options = options();
+        options.kafka.servers = std::env::var("FIELDLINE_TEST_KAFKA_SASL").ok();
+        options.kafka.tls = true;
+        options.kafka.ca = std::env::var("FIELDLINE_TEST_KAFKA_CA").ok().map(Into::into);
+        options.kafka.username = Some("alice".to_owned());
+        options.kafka.password = Some("alice-secret".to_owned());
+        options.kafka.sasl_mechanism = mechanism;
+        let journal = open(&options);
+        journal::acknowledged_records_arrive_once_and_in_order(journal.as_ref()).await;
+        journal.close().await;
+    }
+}
