@@ -87,11 +87,12 @@ def test_a_broker_that_is_away_costs_nobody_anything(make_server, kafka: Kafka, 
     rest = server.start(within=60).rest()
     tallies = [Tally(rest.create_device(), "n") for _ in range(DEVICES)]
     with Load(server, tallies, window=50, base_ts=BASE_TS) as load:
-        eventually(lambda: load.acknowledged > 500)
+        eventually(lambda: load.acknowledged > 500 and rest.points(tallies[0].device.id, "n"))
         kafka.kill() if fate == "killed" else kafka.freeze()
-        eventually(lambda: "Kafka does not answer" in server.log())
+        eventually(lambda: not server.is_ready())
         ready = requests.get(f"{server.http}/readyz", timeout=5)
         assert (ready.status_code, ready.text.strip()) == (503, "the journal's servers do not answer")
+        assert "Kafka does not answer: devices" in server.log()
         metrics = server.metrics()
         assert metrics["fieldline_journal_kafka_reachable"] == 0
         assert 0 < metrics["fieldline_journal_pending_bytes"] <= 1 << 20
