@@ -78,11 +78,15 @@ fn batch(records: impl IntoIterator<Item = Vec<u8>>) -> RecordBatch {
 
 async fn put(journal: &dyn Journal, partition: Partition, batch: &RecordBatch) {
     let origin = AppendOrigin::Device(TenantId::NULL);
-    journal.append(partition, batch, origin).unwrap().await.unwrap();
+    let append = journal.append(partition, batch, origin).expect("there is room");
+    append.await.expect("Kafka takes it");
 }
 
 fn only(journal: &dyn Journal, partition: Partition, group: &str) -> Box<dyn JournalConsumer> {
-    journal.subscribe(partition.queue, group, 1).unwrap().remove(0)
+    let mut members = journal
+        .subscribe(partition.queue, group, 1)
+        .expect("the queue is open");
+    members.remove(0)
 }
 
 async fn next(consumer: &mut dyn JournalConsumer) -> ConsumerEvent {
@@ -100,7 +104,7 @@ async fn receive(consumer: &mut dyn JournalConsumer, count: usize) -> Vec<(u64, 
         match next(consumer).await {
             ConsumerEvent::Assigned(_) => {}
             ConsumerEvent::Records(records) => {
-                let bytes = split(&records.bytes).map(|record| record.unwrap().to_vec());
+                let bytes = split(&records.bytes).map(|record| record.expect("whole records").to_vec());
                 found.extend((records.first.0..).zip(bytes));
             }
             other => panic!("{other:?}"),

@@ -131,7 +131,7 @@ pub(crate) fn config(options: &KafkaOptions) -> ClientConfig {
 pub(crate) fn producer_config(options: &Options) -> ClientConfig {
     let mut config = config(&options.kafka);
     // What is pending, and the headers of its blocks; the outbox is what bounds it.
-    let queue_kib = (2 * options.max_pending.0 >> 10).clamp(1 << 10, 2_097_151);
+    let queue_kib = ((2 * options.max_pending.0) >> 10).clamp(1 << 10, 2_097_151);
     config
         .set("enable.idempotence", "true")
         .set("acks", "all")

@@ -44,7 +44,14 @@ pub(crate) struct KafkaMember {
     is_assigned: bool,
     /// A question to Kafka under way; a wait that is given up does not repeat it.
     starting: Option<JoinHandle<Result<Vec<u64>, JournalError>>>,
-    asking: Option<(Partition, u64, JoinHandle<Result<(), JournalError>>)>,
+    asking: Option<EndsQuestion>,
+}
+
+/// A question to Kafka for the ends of a partition, which did not hold a position.
+struct EndsQuestion {
+    partition: Partition,
+    asked: u64,
+    answer: JoinHandle<Result<(), JournalError>>,
 }
 
 /// Position in one partition.
@@ -139,8 +146,11 @@ impl KafkaMember {
                 Err(ReadFailure::OutOfRange) => {
                     let (shared, log) = (Arc::clone(&self.shared), Arc::clone(&cursor.log));
                     let asked = cursor.next;
-                    let ask = spawn_blocking(move || shared.refresh(&log));
-                    self.asking = Some((partition, asked, ask));
+                    self.asking = Some(EndsQuestion {
+                        partition,
+                        asked,
+                        answer: spawn_blocking(move || shared.refresh(&log)),
+                    });
                     return None;
                 }
             }
@@ -150,9 +160,9 @@ impl KafkaMember {
 
     /// Reports a position outside of the log with the ends that Kafka has told.
     async fn ends_told(&mut self) -> Option<ConsumerEvent> {
-        let (partition, asked, ask) = self.asking.as_mut()?;
-        let (partition, asked) = (*partition, *asked);
-        let told = ask.await;
+        let question = self.asking.as_mut()?;
+        let (partition, asked) = (question.partition, question.asked);
+        let told = (&mut question.answer).await;
         self.asking = None;
         let log = &self
             .cursors

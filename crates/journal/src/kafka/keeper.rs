@@ -135,7 +135,7 @@ impl Keeper<'_> {
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(topic = %log.topic, %error, "cannot read the ends of a partition")
+                    tracing::debug!(topic = %log.topic, %error, "cannot read the ends of a partition");
                 }
             }
         }
