@@ -14,6 +14,7 @@
 #   make pause PAUSE_SECONDS=20       a process that is stopped for a while
 #   make test-hostile HOSTILE_SECONDS=60  each attack of a hostile tenant for so long
 #   make devices DEVICES=1000000 CONNECTED=15000
+#   make test-kafka-tls               the journal on a Kafka that speaks TLS and asks for users
 
 DATA ?= data
 FUZZ_SECONDS ?= 60
@@ -33,7 +34,7 @@ CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-attacks test-e2e test-hostile kill overload soak pause devices
+.PHONY: run dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-attacks test-e2e test-hostile kill overload soak pause devices
 .NOTPARALLEL:
 
 run: build
@@ -96,6 +97,10 @@ test-services: test-install
 	for pair in mosquitto:mqtt smtp:smtp rabbitmq:rabbitmq kafka:kafka; do \
 		tests/services/with-$${pair%:*}.sh $(IGNORED_TESTS) $${pair#*:} || exit 1; \
 	done
+
+# TLS and users of Kafka, which packages have: builds OpenSSL, so that it is no part of make test.
+test-kafka-tls:
+	tests/services/with-kafka.sh cargo test -p fieldline-journal --features kafka-tls --test kafka --locked --quiet -- --ignored
 
 # With the built binary, real clients, crashes and full disks. Most tests wait for something most of the time, so that there are
 # more workers than processors.

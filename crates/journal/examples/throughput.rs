@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::ports::{AppendError, AppendOrigin, ConsumerEvent, Journal, Partition, QueueId};
 use fieldline_journal::{EmbeddedJournal, Options, metrics as names};
+use fieldline_model::TenantId;
 use fieldline_model::record::RecordBatch;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
@@ -71,10 +72,10 @@ async fn measure(
                 };
                 let mut count = 0;
                 while !stop.load(Ordering::Relaxed) {
-                    match journal.append(partition, &batch, AppendOrigin::Device) {
+                    match journal.append(partition, &batch, AppendOrigin::Device(TenantId::NULL)) {
                         Ok(append) => append.await?,
                         Err(AppendError::Busy) => {
-                            journal.ready(AppendOrigin::Device).await;
+                            journal.ready(AppendOrigin::Device(TenantId::NULL)).await;
                             continue;
                         }
                         Err(error) => return Err(error),

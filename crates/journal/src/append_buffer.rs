@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fieldline_core::ports::{AppendError, AppendOrigin, CommitGroup, HoldBackCause, Partition, QueueId};
+use fieldline_model::TenantId;
 use fieldline_model::record::RecordBatch;
 
 use crate::backpressure::BackpressureTime;
@@ -236,7 +237,7 @@ impl AppendBuffer {
     /// The reason why an append of this origin and size is refused now.
     fn refusal_of(&self, origin: AppendOrigin, bytes: usize) -> Option<AppendError> {
         let (tenant, limit) = match origin {
-            AppendOrigin::Device => {
+            AppendOrigin::Device(_) => {
                 let refusal = self.refusal();
                 return refusal.or((self.pending_bytes + bytes > self.limit).then_some(AppendError::Busy));
             }
@@ -266,7 +267,7 @@ impl AppendBuffer {
         let is_over = self.closed().is_some() || self.is_full();
         let has_memory = self.pending_bytes <= self.limit / 2;
         match origin {
-            AppendOrigin::Device => is_over || (!self.capped && has_memory),
+            AppendOrigin::Device(_) => is_over || (!self.capped && has_memory),
             // Checks the room for the largest append: a sender that is woken must not find that it was too early.
             AppendOrigin::Internal(tenant) => {
                 let largest = self.largest as u64;
@@ -312,7 +313,7 @@ impl AppendBuffer {
         fill.appends += 1;
         self.pending_bytes += bytes;
         match origin {
-            AppendOrigin::Device => fill.has_devices = true,
+            AppendOrigin::Device(_) => fill.has_devices = true,
             AppendOrigin::Internal(tenant) if is_tight => self.reserve.charge(tenant, bytes as u64),
             AppendOrigin::Internal(_) => {}
         }
@@ -322,7 +323,7 @@ impl AppendBuffer {
     /// Notes that a sender must wait, so that it is woken later.
     pub(crate) fn apply_backpressure(&mut self, origin: AppendOrigin) {
         match origin {
-            AppendOrigin::Device => {
+            AppendOrigin::Device(_) => {
                 self.refused = true;
                 self.backpressure.begin(if self.capped {
                     HoldBackCause::Consumers
@@ -386,7 +387,7 @@ impl AppendBuffer {
 
     /// Returns the refused senders to wake, and marks them as woken.
     pub(crate) fn take_wake_targets(&mut self) -> WakeTargets {
-        let is_over = self.is_ready(AppendOrigin::Device);
+        let is_over = self.is_ready(AppendOrigin::Device(TenantId::NULL));
         if is_over {
             self.backpressure.end();
         }

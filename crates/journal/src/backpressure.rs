@@ -4,10 +4,11 @@
 //! not respond.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use fieldline_core::options::ByteSize;
 use fieldline_core::ports::HoldBackCause;
 
 use crate::metrics::JournalMetrics;
@@ -61,6 +62,63 @@ impl BackpressureTime {
     }
 }
 
+/// How long senders were held back by each cause, and since when the oldest appends that are being written have waited.
+pub(crate) type Pressure = ([Duration; HoldBackCause::ALL.len()], Option<Instant>);
+
+/// A journal, as the watcher sees it.
+pub(crate) trait WatchedJournal {
+    fn metrics(&self) -> &JournalMetrics;
+    fn options(&self) -> &Options;
+    fn pressure(&self) -> Pressure;
+    fn waiting_senders(&self) -> usize;
+    fn pending_bytes(&self) -> usize;
+    /// What has to take the appends before they are acknowledged, as the log names it.
+    fn medium(&self) -> &'static str;
+}
+
+impl WatchedJournal for JournalShared {
+    fn metrics(&self) -> &JournalMetrics {
+        &self.metrics
+    }
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn pressure(&self) -> Pressure {
+        let pending = self.append_buffer.lock();
+        (pending.backpressure.totals(), pending.committing_since)
+    }
+
+    fn waiting_senders(&self) -> usize {
+        self.waiting_senders.load(Ordering::Relaxed)
+    }
+
+    fn pending_bytes(&self) -> usize {
+        self.append_buffer.lock().pending_bytes
+    }
+
+    fn medium(&self) -> &'static str {
+        "the journal's disk"
+    }
+}
+
+/// Counts a sender that waits for room.
+pub(crate) struct RoomWaiter<'a>(&'a AtomicUsize);
+
+impl<'a> RoomWaiter<'a> {
+    pub(crate) fn among(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for RoomWaiter<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A measurement of the pressure.
 #[derive(Debug, Clone, Copy, Default)]
 struct PressureSample {
@@ -70,39 +128,36 @@ struct PressureSample {
 }
 
 /// Runs until the sender of `stop` is dropped.
-pub(crate) fn watch(shared: &Arc<JournalShared>, stop: &Receiver<()>) {
+pub(crate) fn watch<J: WatchedJournal>(shared: &Arc<J>, stop: &Receiver<()>) {
     let mut reporter = PressureReporter::default();
     let mut looked = Instant::now();
     while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-        let mut sight = update_metrics(shared);
+        let mut sight = update_metrics(shared.as_ref());
         // If the watcher itself was stalled, the measurement says nothing about the disk.
         if looked.elapsed() > 2 * TICK {
             sight.commit = Duration::ZERO;
         }
         looked = Instant::now();
         for report in reporter.reports(looked, sight) {
-            report.log(shared);
+            report.log(shared.as_ref());
         }
     }
 }
 
 /// Updates the metrics, and returns the measurement.
-fn update_metrics(shared: &JournalShared) -> PressureSample {
-    let (held, commit) = {
-        let pending = shared.append_buffer.lock();
-        (pending.backpressure.totals(), pending.committing_since)
-    };
+fn update_metrics(shared: &impl WatchedJournal) -> PressureSample {
+    let (held, commit) = shared.pressure();
     let commit = commit.map_or(Duration::ZERO, |since| since.elapsed());
     let JournalMetrics {
         held_back,
         waiting_senders,
         commit_age,
         ..
-    } = &shared.metrics;
+    } = shared.metrics();
     for (counter, held) in held_back.iter().zip(held) {
         counter.absolute(held.as_millis() as u64);
     }
-    waiting_senders.set(shared.waiting_senders.load(Ordering::Relaxed) as f64);
+    waiting_senders.set(shared.waiting_senders() as f64);
     commit_age.set(commit.as_secs_f64());
     PressureSample { held, commit }
 }
@@ -117,14 +172,16 @@ enum PressureReport {
 }
 
 impl PressureReport {
-    fn log(self, shared: &JournalShared) {
-        let waiting_senders = shared.waiting_senders.load(Ordering::Relaxed);
+    fn log(self, shared: &impl WatchedJournal) {
+        let waiting_senders = shared.waiting_senders();
+        let medium = shared.medium();
         match self {
             Self::HoldingBack(cause, held) => {
                 let setting = cause.setting();
-                let limit = limit(&shared.options, cause);
+                let limit = limit(shared.options(), cause);
                 let why = match cause {
                     HoldBackCause::Disk => "the journal's disk is slower than what they send",
+                    HoldBackCause::Kafka => "Kafka takes less than what they send",
                     HoldBackCause::Consumers => {
                         "storing is slower than what they send, and the journal has grown to its limit"
                     }
@@ -140,23 +197,22 @@ impl PressureReport {
                 );
             }
             Self::DiskIsSilent(since) => {
-                let pending_bytes = shared.append_buffer.lock().pending_bytes;
                 tracing::warn!(
                     seconds = since.as_secs(),
-                    pending_bytes,
-                    "the journal's disk does not answer, acknowledgements wait for it"
+                    pending_bytes = shared.pending_bytes(),
+                    "{medium} does not answer, acknowledgements wait for it"
                 );
             }
             Self::DiskAnswers(after) => {
-                tracing::info!(seconds = after.as_secs(), "the journal's disk answers again");
+                tracing::info!(seconds = after.as_secs(), "{medium} answers again");
             }
         }
     }
 }
 
-fn limit(options: &Options, cause: HoldBackCause) -> fieldline_core::options::ByteSize {
+fn limit(options: &Options, cause: HoldBackCause) -> ByteSize {
     match cause {
-        HoldBackCause::Disk => options.max_pending,
+        HoldBackCause::Disk | HoldBackCause::Kafka => options.max_pending,
         HoldBackCause::Consumers => options.max_bytes,
     }
 }
@@ -304,7 +360,7 @@ mod tests {
         held.begin(HoldBackCause::Disk);
         std::thread::sleep(Duration::from_millis(5));
         held.begin(HoldBackCause::Consumers);
-        let [disk, _] = held.totals();
+        let [disk, ..] = held.totals();
         assert!(disk >= Duration::from_millis(5));
         held.end();
         let totals = held.totals();

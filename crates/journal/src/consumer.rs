@@ -373,7 +373,7 @@ fn record_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Returns how many bytes and records fit into a delivery: at least one record, if there is any.
-fn fitting(bytes: &[u8], max_bytes: usize) -> (usize, u64) {
+pub(crate) fn fitting(bytes: &[u8], max_bytes: usize) -> (usize, u64) {
     let (mut length, mut records) = (0, 0);
     while let Some(record) = bytes.get(length..).and_then(record_length) {
         if records > 0 && length + record > max_bytes {
@@ -386,7 +386,7 @@ fn fitting(bytes: &[u8], max_bytes: usize) -> (usize, u64) {
 }
 
 /// Removes the first `count` records of the section that begins at `start`.
-fn drop_records(out: &mut Vec<u8>, start: usize, count: u64) {
+pub(crate) fn drop_records(out: &mut Vec<u8>, start: usize, count: u64) {
     let mut end = start;
     for _ in 0..count {
         end += out.get(end..).and_then(record_length).unwrap_or(0);

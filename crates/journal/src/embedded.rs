@@ -1,7 +1,7 @@
 //! The journal's handle.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, watch};
 
 use crate::append_buffer::AppendBuffer;
-use crate::backpressure::watch;
+use crate::backpressure::{RoomWaiter, watch};
 use crate::committer::{JournalCommitter, PROBE_FILE};
 use crate::consumer::GroupMember;
 use crate::disk::{JournalDisk, LockedDirectory};
@@ -106,22 +106,6 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
         .name(name.to_owned())
         .spawn(run)
         .map_err(failed(format!("start the thread {name}")))
-}
-
-/// Counts a sender that waits for room.
-struct RoomWaiter<'a>(&'a AtomicUsize);
-
-impl<'a> RoomWaiter<'a> {
-    fn among(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for RoomWaiter<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Recovers the log and prepares everything needed for appends.
@@ -259,7 +243,7 @@ impl Journal for EmbeddedJournal {
 
     async fn ready(&self, origin: AppendOrigin) {
         let room = match origin {
-            AppendOrigin::Device => &self.shared.room,
+            AppendOrigin::Device(_) => &self.shared.room,
             AppendOrigin::Internal(_) => &self.shared.internal_room,
         };
         loop {
@@ -318,7 +302,8 @@ impl Journal for EmbeddedJournal {
 
     fn held_back(&self) -> Vec<(HoldBackCause, Duration)> {
         let totals = self.shared.append_buffer.lock().backpressure.totals();
-        HoldBackCause::ALL.into_iter().zip(totals).collect()
+        let held = HoldBackCause::ALL.into_iter().zip(totals);
+        held.filter(|(cause, _)| *cause != HoldBackCause::Kafka).collect()
     }
 
     async fn close(&self) {

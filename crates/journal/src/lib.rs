@@ -1,4 +1,4 @@
-//! The embedded journal: a durable, partitioned log in the files of one node.
+//! The journal: a durable, partitioned log in the files of one node, or on Kafka ([`kafka`]).
 //!
 //! ```text
 //! appends ──► pending, by partition ──► committer: one block, one write, one fdatasync ──► acknowledgements
@@ -31,6 +31,7 @@ mod embedded;
 mod error;
 pub mod format;
 mod in_flight_file;
+pub mod kafka;
 mod log;
 pub mod metrics;
 mod options;
@@ -46,4 +47,6 @@ mod tests;
 
 pub use embedded::EmbeddedJournal;
 pub use in_flight_file::InFlightFile;
-pub use options::{Durability, Options};
+#[cfg(feature = "kafka")]
+pub use kafka::KafkaJournal;
+pub use options::{Durability, JournalKind, Options};

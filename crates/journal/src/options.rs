@@ -1,4 +1,4 @@
-//! Settings of the embedded journal.
+//! Settings of the journal.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use fieldline_core::options::ByteSize;
+
+use crate::kafka::KafkaOptions;
 
 /// When an append counts as durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,10 +79,25 @@ impl schemars::JsonSchema for Durability {
     }
 }
 
-/// The embedded journal: a set of files on this node that buffers data of devices until it is processed.
+/// Where the log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum JournalKind {
+    /// In files of this node.
+    #[default]
+    Embedded,
+    /// On servers of Kafka.
+    Kafka,
+}
+
+/// The journal buffers data of devices until it is processed: in files on this node, or on Kafka.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
+    /// Where it is: `embedded` in files of the data directory, or `kafka`, which takes `max-pending`, `max-append`,
+    /// `max-bytes`, `internal-reserve`, `discard-damaged` and the settings of `kafka`, and no others.
+    pub kind: JournalKind,
     /// When a message is acknowledged: `fsync` after it is on the disk, `interval:MS` after it is written, with an
     /// fdatasync at least every MS milliseconds (a power failure may lose that much), or `os` after it is written (a
     /// power failure may lose what the operating system had not flushed). A crash of the process loses nothing in any.
@@ -107,11 +124,14 @@ pub struct Options {
     /// Discards damaged parts of the log at the start instead of refusing to start. Only for one start, after the
     /// journal was reported as corrupt and there is no copy of its files: the records in the damaged blocks are lost.
     pub discard_damaged: bool,
+    /// The journal on Kafka.
+    pub kafka: KafkaOptions,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
+            kind: JournalKind::Embedded,
             durability: Durability::Fsync,
             segment_bytes: ByteSize::mib(64),
             max_pending: ByteSize::mib(32),
@@ -121,6 +141,7 @@ impl Default for Options {
             max_bytes: ByteSize::gib(16),
             internal_reserve: None,
             discard_damaged: false,
+            kafka: KafkaOptions::default(),
         }
     }
 }
@@ -151,6 +172,9 @@ impl Options {
         }
         if self.reserve_bytes() < 2 * self.max_append.0 {
             return Err("internal-reserve must be at least twice max-append".to_owned());
+        }
+        if self.kind == JournalKind::Kafka {
+            self.kafka.check()?;
         }
         Ok(())
     }

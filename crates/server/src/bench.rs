@@ -16,6 +16,7 @@ use fieldline_core::ports::{AppendError, AppendOrigin, Journal, JournalConsumer,
 use fieldline_journal::{EmbeddedJournal, Options};
 use fieldline_loadgen::BenchCommand;
 use fieldline_loadgen::error::LoadError;
+use fieldline_model::TenantId;
 use fieldline_model::record::RecordBatch;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -122,12 +123,15 @@ async fn append(State(bare): State<BareHandler>, body: Bytes) -> StatusCode {
     let mut batch = RecordBatch::new();
     batch.push(&body);
     loop {
-        match bare.journal.append(bare.partition, &batch, AppendOrigin::Device) {
+        match bare
+            .journal
+            .append(bare.partition, &batch, AppendOrigin::Device(TenantId::NULL))
+        {
             Ok(append) => match append.await {
                 Ok(()) => return StatusCode::OK,
                 Err(_) => return StatusCode::SERVICE_UNAVAILABLE,
             },
-            Err(AppendError::Busy) => bare.journal.ready(AppendOrigin::Device).await,
+            Err(AppendError::Busy) => bare.journal.ready(AppendOrigin::Device(TenantId::NULL)).await,
             Err(_) => return StatusCode::SERVICE_UNAVAILABLE,
         }
     }

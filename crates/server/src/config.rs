@@ -64,7 +64,7 @@ pub(crate) struct Config {
     pub claiming: ClaimOptions,
     /// Detection of active and inactive devices.
     pub activity: activity::Options,
-    /// The durable journal.
+    /// The durable journal: in files of the data directory, or on Kafka.
     pub journal: fieldline_journal::Options,
     /// Firmware and software updates.
     pub ota: ota::Options,
@@ -234,4 +234,4 @@ impl HttpOptions {
 }
 
 /// Keys whose values are never printed.
-pub(crate) const SECRETS: [&str; 2] = ["admin-password", "sql.url"];
+pub(crate) const SECRETS: [&str; 3] = ["admin-password", "journal.kafka.password", "sql.url"];

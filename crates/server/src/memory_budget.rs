@@ -1,6 +1,7 @@
 //! The memory that the settings allow the server to use.
 
 use fieldline_core::options::ByteSize;
+use fieldline_journal::JournalKind;
 use metrics::{Unit, describe_gauge, gauge};
 use tracing::info;
 
@@ -14,6 +15,9 @@ const MEMTABLES: u64 = 5 * 3;
 const WRITERS: u64 = 1;
 /// Bytes of a response that each HTTP connection may hold uncounted, as it is short.
 const CONNECTION_ANSWER_BYTES: u64 = 64 << 10;
+
+/// Queues that every installation has on Kafka, with its lanes.
+const QUEUES: u64 = 4;
 
 /// A part of the memory: the setting that sizes it, and bytes.
 type BudgetPart = (&'static str, u64);
@@ -40,6 +44,7 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
         ("coap.block-memory", config.coap.block_memory.0),
         // One block is written while the next one fills, and the platform's own appends may take a quarter more.
         ("journal.max-pending", 2 * config.journal.max_pending.0 * 5 / 4),
+        ("journal.kafka.fetch-memory", fetch_memory(config)),
         ("rules.script-memory", config.rules.script_bytes()),
         (
             "rules.script-waiting-total-bytes",
@@ -53,6 +58,15 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
         ("ota.cache", config.ota.cache.0),
         ("previews of images", fieldline_entities::services::PREVIEW_MEMORY),
     ]
+}
+
+/// Bytes that were fetched from Kafka: each partition may exceed its part by the last half of it that is fetched.
+fn fetch_memory(config: &Config) -> u64 {
+    let kafka = &config.journal.kafka;
+    match config.journal.kind {
+        JournalKind::Embedded => 0,
+        JournalKind::Kafka => QUEUES * u64::from(kafka.partitions) * kafka.fetch_memory.0 * 3 / 2,
+    }
 }
 
 /// Returns the sum of all parts.

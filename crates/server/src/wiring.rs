@@ -14,7 +14,7 @@ use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine, Rule
 use fieldline_entities::entity_query::{self, EntityQueryService};
 use fieldline_entities::password::PasswordHashPool;
 use fieldline_entities::services::{ServiceContext, seed};
-use fieldline_journal::{EmbeddedJournal, InFlightFile};
+use fieldline_journal::{EmbeddedJournal, InFlightFile, JournalKind, KafkaJournal};
 use fieldline_storage::series::{SeriesKind, SeriesStore, SqlSeriesOptions};
 use fieldline_storage::sql::EntityDatabase;
 use tracing::warn;
@@ -43,13 +43,34 @@ pub(crate) struct PlatformStores {
 
 /// Says what lies in the data directory although the settings have it elsewhere: nothing moves it there.
 fn warn_of_unused(dir: &DataDir, config: &Config) {
-    let kept_in_sql = [
-        (dir.entities(), config.sql.url.is_some()),
-        (dir.series(), config.series.kind == SeriesKind::Sql),
+    let kept_elsewhere = [
+        (
+            dir.entities(),
+            config.sql.url.is_some(),
+            "the database of `sql.url`",
+        ),
+        (
+            dir.series(),
+            config.series.kind == SeriesKind::Sql,
+            "the database of `sql.url`",
+        ),
+        (dir.journal(), config.journal.kind == JournalKind::Kafka, "Kafka"),
     ];
-    for (path, is_elsewhere) in kept_in_sql {
+    for (path, is_elsewhere, place) in kept_elsewhere {
         if is_elsewhere && path.exists() {
-            warn!(path = %path.display(), "not used: the settings have it in the database of `sql.url`, and nothing moves it there");
+            warn!(path = %path.display(), "not used: the settings have it in {place}, and nothing moves it there");
+        }
+    }
+}
+
+/// Opens the journal that the settings ask for.
+async fn open_journal(dir: &DataDir, config: &Config) -> Result<Arc<dyn Journal>, ServeError> {
+    let options = config.journal.clone();
+    match options.kind {
+        JournalKind::Embedded => Ok(Arc::new(EmbeddedJournal::open(&dir.journal(), &options)?)),
+        JournalKind::Kafka => {
+            let open = tokio::task::spawn_blocking(move || KafkaJournal::open(&options));
+            Ok(Arc::new(open.await.map_err(ServeError::start)??))
         }
     }
 }
@@ -80,7 +101,7 @@ async fn open_series(
 impl PlatformStores {
     pub(crate) async fn open(dir: &DataDir, config: &Config) -> Result<Self, ServeError> {
         let clock: SharedClock = Arc::new(SystemClock);
-        let journal = Arc::new(EmbeddedJournal::open(&dir.journal(), &config.journal)?);
+        let journal = open_journal(dir, config).await?;
         warn_of_unused(dir, config);
         let database = EntityDatabase::open(&dir.entities(), &config.sql).await?;
         let series = open_series(dir, config, &clock).await?;

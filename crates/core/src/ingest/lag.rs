@@ -29,7 +29,7 @@ pub(super) async fn watch(shared: Arc<IngestShared>, listener: Arc<dyn ActivityL
         let (behind, report) = lag.look(Instant::now(), &standing);
         listener.set_lag(if lag.has_kept_up { behind } else { Duration::MAX });
         ::metrics::gauge!(metrics::BEHIND_SECONDS).set(behind.as_secs_f64());
-        let records: u64 = standing.iter().map(PartitionLag::lag).sum();
+        let records: u64 = standing.iter().map(|at| at.records).sum();
         match report {
             Some(LagReport::Behind) => {
                 let seconds = behind.as_secs();
@@ -50,13 +50,8 @@ pub(super) struct PartitionLag {
     pub(super) partition: Partition,
     pub(super) stored: Offset,
     pub(super) end: Offset,
-}
-
-impl PartitionLag {
     /// Records not stored yet.
-    pub(super) fn lag(&self) -> u64 {
-        self.end.0.saturating_sub(self.stored.0)
-    }
+    pub(super) records: u64,
 }
 
 /// Tells which queues are behind: what they held at the last look is not stored yet.
@@ -82,7 +77,7 @@ impl OverloadSource for QueueLagSource {
         let mut behind: BTreeMap<QueueId, (u64, bool)> = BTreeMap::new();
         for at in &standing {
             let (lag, is_late) = behind.entry(at.partition.queue).or_default();
-            *lag += at.lag();
+            *lag += at.records;
             *is_late |= ends.get(&at.partition).is_some_and(|end| at.stored < *end);
         }
         *ends = standing.iter().map(|at| (at.partition, at.end)).collect();
@@ -143,7 +138,7 @@ impl LagMonitor {
     fn look(&mut self, now: Instant, standing: &[PartitionLag]) -> (Duration, Option<LagReport>) {
         let keeps_up = standing.iter().all(|at| {
             let before = self.ends.get(&at.partition);
-            at.lag() == 0 || before.is_some_and(|end| at.stored >= *end)
+            at.stored >= at.end || before.is_some_and(|end| at.stored >= *end)
         });
         self.ends = standing.iter().map(|at| (at.partition, at.end)).collect();
         if keeps_up {
@@ -182,6 +177,7 @@ mod tests {
                 partition,
                 stored: Offset(stored),
                 end: Offset(end),
+                records: end - stored,
             };
             let (behind, report) = lag.look(start + Duration::from_secs(second), &[standing]);
             (behind.as_secs(), report)

@@ -129,15 +129,15 @@ impl LargeRecordLimiter {
         self.lines.run_in_turn(tenant, deadline, entered).await.ok()
     }
 
-    /// Keeps the permit of an append until it is stored; `end` is the partition's durable end before the append.
-    pub(super) fn track_append(&self, partition: Partition, end: Offset, place: &mut LargeRecordPermit) {
+    /// Keeps the permit of an append until it is stored; `tail` is the journal's tail of the partition before the append.
+    pub(super) fn track_append(&self, partition: Partition, tail: Offset, place: &mut LargeRecordPermit) {
         let Some(share) = place.take() else { return };
         let mut under_way = self.pending.lock();
         let queue = under_way.entry(partition).or_default();
-        // Appends that are not durable yet come before this one.
+        // Appends that the tail does not count yet come before this one.
         let behind = queue.back().map_or(0, |last| last.at.0 + 1);
         queue.push_back(PendingLargeRecord {
-            at: Offset(end.0.max(behind)),
+            at: Offset(tail.0.max(behind)),
             since: Instant::now(),
             _share: share,
         });

@@ -9,6 +9,7 @@ pub(super) const REFUSED: &str = "fieldline_ingest_refused_records_total";
 pub(super) const REFUSED_PUSHES: &str = "fieldline_ingest_refused_pushes_total";
 pub(super) const FAILED_APPLIES: &str = "fieldline_ingest_failed_applies_total";
 pub(super) const APPLY_SECONDS: &str = "fieldline_ingest_apply_seconds";
+pub(super) const RELOCATED: &str = "fieldline_ingest_relocated_partitions_total";
 pub(super) const LAG_RECORDS: &str = "fieldline_ingest_lag_records";
 pub(super) const BEHIND_SECONDS: &str = "fieldline_ingest_behind_seconds";
 
@@ -31,6 +32,10 @@ pub fn describe() {
     describe_counter!(
         FAILED_APPLIES,
         "Attempts to store a batch that failed and were tried again"
+    );
+    describe_counter!(
+        RELOCATED,
+        "How often a partition of the journal did not hold the position that comes next, because records had been removed or lost"
     );
     describe_histogram!(APPLY_SECONDS, Unit::Seconds, "Time to store one batch");
     describe_gauge!(

@@ -207,7 +207,9 @@ impl QueueProducer {
     ) -> Result<Option<AppendFuture>, AppendError> {
         while is_wanted() {
             match self.append_device(subject, records, place) {
-                Err(AppendError::Busy) => self.journal.ready(AppendOrigin::Device).await,
+                Err(AppendError::Busy) => {
+                    self.journal.ready(AppendOrigin::Device(subject.tenant)).await;
+                }
                 appended => return appended.map(Some),
             }
         }
@@ -221,12 +223,13 @@ impl QueueProducer {
         place: &mut LargeRecordPermit,
     ) -> Result<AppendFuture, AppendError> {
         let partition = self.partition_of(subject);
-        // Taken before the append, whose records lie at or after this end.
-        let end = place.is_some().then(|| self.journal.end(partition));
-        let append = self.journal.append(partition, records, AppendOrigin::Device)?;
+        // Taken before the append, whose records lie at or after it.
+        let tail = place.is_some().then(|| self.journal.tail(partition));
+        let origin = AppendOrigin::Device(subject.tenant);
+        let append = self.journal.append(partition, records, origin)?;
         self.senders.note(partition.index, subject.tenant);
-        if let Some(end) = end {
-            self.large.track_append(partition, end, place);
+        if let Some(tail) = tail {
+            self.large.track_append(partition, tail, place);
         }
         Ok(append)
     }

@@ -495,12 +495,14 @@ impl IngestShared {
     /// Updates the lag gauge of a partition, and returns its progress.
     pub(super) fn show_lag(&self, partition: Partition) -> Option<PartitionLag> {
         let stored = self.stored.lock().get(&partition).copied()?;
+        let end = self.journal.end(partition);
         let standing = PartitionLag {
             partition,
             stored,
-            end: self.journal.end(partition),
+            end,
+            records: self.journal.records_between(partition, stored, end),
         };
-        lag_gauge(partition).set(standing.lag() as f64);
+        lag_gauge(partition).set(standing.records as f64);
         Some(standing)
     }
 
@@ -520,6 +522,15 @@ impl IngestShared {
             self.crashes.in_flight.clear_before(*partition, *position);
         }
         self.durable.lock().extend(positions);
+    }
+
+    /// Notes that a partition ends earlier than it did: the journal has lost what came after.
+    pub(super) fn shorten(&self, partition: Partition, end: Offset) {
+        for positions in [&self.durable, &self.to_replay] {
+            if let Some(position) = positions.lock().get_mut(&partition) {
+                *position = end.min(*position);
+            }
+        }
     }
 
     /// The durably stored position of a partition, as of the last checkpoint.

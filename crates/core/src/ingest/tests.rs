@@ -126,6 +126,43 @@ async fn large_records_of_a_tenant_wait_at_their_devices_until_some_are_stored()
     );
 }
 
+/// Waits until a condition holds.
+async fn eventually(holds: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "it does not come to hold");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_loses_records_while_it_is_read_costs_no_others() {
+    let journal = FakeJournal::holding(&[(FIRST, vec![record(1), record(2)]), (SECOND, vec![record(3)])]);
+    let store = FakeStore::default_shared();
+    let service = IngestService::start(
+        &uplink(&journal),
+        stores(&store, DeafListener),
+        &Options::default(),
+    )
+    .await
+    .unwrap();
+    let replayed = service.has_replayed();
+    eventually(&replayed).await;
+    assert_eq!((store.rows(FIRST), store.rows(SECOND)), (vec![1, 2], vec![3]));
+
+    // One has lost its end, and begins anew; of the other one somebody has removed what nobody had read.
+    journal.lose(FIRST, 0, vec![]);
+    eventually(|| store.rewinds() == [(FIRST, Offset(0))]).await;
+    journal.put(FIRST, record(4));
+    eventually(|| store.rows(FIRST) == [1, 2, 4]).await;
+    journal.lose(SECOND, 2, vec![record(3), record(5), record(6)]);
+    eventually(|| store.rows(SECOND) == [3, 6]).await;
+    assert_eq!(store.rewinds(), [(FIRST, Offset(0))]);
+    assert_eq!(journal.paused(), []);
+    journal.close().await;
+    service.stop(Duration::from_secs(60));
+}
+
 #[tokio::test]
 async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
     let journal = FakeJournal::holding(&[(FIRST, vec![record(1), record(2)]), (SECOND, vec![record(3)])]);

@@ -134,6 +134,15 @@ impl IngestWorker {
                     self.processor.flush(&self.store).await;
                 }
             }
+            ConsumerEvent::Unreadable(
+                partition,
+                JournalError::OutOfRange {
+                    asked, first, next, ..
+                },
+            ) => {
+                self.relocate(partition, Offset(asked), (Offset(first), Offset(next)))
+                    .await?;
+            }
             ConsumerEvent::Unreadable(partition, error) => {
                 let pause = self.stand_still(partition);
                 error!(%partition, %error, ?pause, "cannot read the journal, ingest of this partition stands still");
@@ -184,6 +193,35 @@ impl IngestWorker {
                 }
             }
         }
+    }
+
+    /// Goes on in a log that no longer, or not yet, holds a partition's position: somebody has removed records, or has
+    /// lost the end of the log and gives its positions to new records.
+    async fn relocate(
+        &mut self,
+        partition: Partition,
+        asked: Offset,
+        (first, next): (Offset, Offset),
+    ) -> Result<(), IngestShutdown> {
+        ::metrics::counter!(metrics::RELOCATED).increment(1);
+        if asked <= next {
+            error!(%partition, position = asked.0, first = first.0, "records that were not stored yet are gone from the journal, going on with its first one");
+            return self.seek(partition, first.max(asked)).await.map(drop);
+        }
+        error!(%partition, stored = asked.0, end = next.0, "the journal has lost records that are stored already, their positions go to new ones");
+        let shared = self.shared.clone();
+        while let Err(error) = shared.store.rewind(partition, next).await {
+            error!(%partition, %error, "cannot move back to the end of the journal");
+            shared.pause(RETRY_PAUSE).await?;
+        }
+        shared.crashes.in_flight.truncate_at(partition, next);
+        shared.shorten(partition, next);
+        let position = self.seek(partition, next).await?;
+        if let Some(progress) = self.partitions.get_mut(&partition) {
+            progress.committed = progress.committed.min(position);
+        }
+        shared.mark_stored(partition, position);
+        Ok(())
     }
 
     /// Pauses a partition, for longer each time in a row.

@@ -14,6 +14,7 @@ impl OverloadSource for JournalOverload {
             let millis = u64::try_from(held.as_millis()).unwrap_or(u64::MAX);
             let reason = match cause {
                 HoldBackCause::Disk => "Devices had to wait, because the disk of the log is too slow",
+                HoldBackCause::Kafka => "Devices had to wait, because Kafka is too slow or out of reach",
                 HoldBackCause::Consumers => {
                     "Devices had to wait, because the log is full: storing and rule chains are slower than what devices send"
                 }
@@ -32,6 +33,9 @@ impl OverloadSource for JournalOverload {
             None | Some(AppendError::Busy | AppendError::Closed | AppendError::TooLarge { .. }) => return,
             Some(AppendError::DiskFull) => {
                 "The disk of the log is full: devices are refused until there is room"
+            }
+            Some(AppendError::Unreachable) => {
+                "Kafka is out of reach: what devices send is acknowledged once it answers again"
             }
             Some(AppendError::Failed(_)) => {
                 "The log could not be written: devices are refused until the program is restarted"

@@ -39,8 +39,8 @@ pub struct Offset(pub u64);
 /// The origin of an append, which decides how much room there is for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendOrigin {
-    /// A device, or a client on its behalf. It is refused once the log has reached its largest size.
-    Device,
+    /// A device of a tenant, or a client on its behalf. It is refused once the log has reached its largest size.
+    Device(TenantId),
     /// The platform itself, on behalf of a tenant: messages that rule chains, alarms and calculated fields put into
     /// queues. Records of the log often cannot be consumed without such appends, so there is a reserve that devices
     /// cannot use, and of which no tenant gets all.
@@ -57,6 +57,10 @@ pub enum AppendError {
     /// The disk is full. Nothing was appended; appends are accepted again once there is room.
     #[error("the journal's disk is full")]
     DiskFull,
+    /// The journal's servers do not answer. Only [`Journal::refusal`] says so: appends are taken as long as there is
+    /// room, and become durable once the servers answer again.
+    #[error("the journal's servers do not answer")]
+    Unreachable,
     /// The records exceed the journal's limit for one append.
     #[error("the append is larger than the journal's limit of {limit} bytes")]
     TooLarge {
@@ -78,16 +82,18 @@ pub enum HoldBackCause {
     Disk,
     /// The log has reached its largest size, because consumers lag behind.
     Consumers,
+    /// The data that waits for Kafka has reached its limit.
+    Kafka,
 }
 
 impl HoldBackCause {
     /// All causes.
-    pub const ALL: [Self; 2] = [Self::Disk, Self::Consumers];
+    pub const ALL: [Self; 3] = [Self::Disk, Self::Consumers, Self::Kafka];
 
     /// The setting whose limit was reached, as named in metrics and log.
     pub const fn setting(self) -> &'static str {
         match self {
-            Self::Disk => "journal.max-pending",
+            Self::Disk | Self::Kafka => "journal.max-pending",
             Self::Consumers => "journal.max-bytes",
         }
     }
@@ -133,7 +139,8 @@ pub enum JournalError {
 #[async_trait]
 pub trait Journal: Send + Sync {
     /// Opens a queue with a number of partitions, creating it if it does not exist. A queue keeps the number of
-    /// partitions it was created with.
+    /// partitions it was created with; a journal on servers may give all queues the same number. It may ask the servers
+    /// and wait for them.
     fn open_queue(&self, name: &str, partitions: u16) -> Result<QueueId, JournalError>;
 
     /// The number of partitions of a queue.
@@ -166,6 +173,18 @@ pub trait Journal: Send + Sync {
 
     /// Position after the last durable record of a partition.
     fn end(&self, partition: Partition) -> Offset;
+
+    /// A position at or before that of the next record that is appended to a partition. Unlike [`end`](Self::end), it
+    /// may count what is not durable yet.
+    fn tail(&self, partition: Partition) -> Offset {
+        self.end(partition)
+    }
+
+    /// The number of records between two positions of a partition, as far as the journal knows where there are gaps.
+    fn records_between(&self, partition: Partition, from: Offset, to: Offset) -> u64 {
+        let _ = partition;
+        to.0.saturating_sub(from.0)
+    }
 
     /// The reason why devices cannot append now; `None` if their appends are accepted.
     fn refusal(&self) -> Option<AppendError>;

@@ -7,6 +7,7 @@ use super::{Bench, options};
 use crate::Options;
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{AppendError, AppendOrigin, ConsumerEvent, Journal, Offset};
+use fieldline_model::TenantId;
 
 #[test]
 fn a_full_disk_refuses_appends_and_takes_them_again_once_there_is_room() {
@@ -24,7 +25,11 @@ fn a_full_disk_refuses_appends_and_takes_them_again_once_there_is_room() {
         Some(AppendError::DiskFull)
     ));
     assert!(
-        bench.journal.ready(AppendOrigin::Device).now_or_never().is_some(),
+        bench
+            .journal
+            .ready(AppendOrigin::Device(TenantId::NULL))
+            .now_or_never()
+            .is_some(),
         "waiting is for a journal that is busy"
     );
     consumer.next(100).now_or_never().unwrap().unwrap();
@@ -188,9 +193,21 @@ fn appends_beyond_the_bound_are_told_to_wait_until_half_of_it_is_free() {
         bench.append(1, &[vec![1; 4000]]).err(),
         Some(AppendError::Busy)
     ));
-    assert!(bench.journal.ready(AppendOrigin::Device).now_or_never().is_none());
+    assert!(
+        bench
+            .journal
+            .ready(AppendOrigin::Device(TenantId::NULL))
+            .now_or_never()
+            .is_none()
+    );
     bench.committer.tick();
-    assert!(bench.journal.ready(AppendOrigin::Device).now_or_never().is_some());
+    assert!(
+        bench
+            .journal
+            .ready(AppendOrigin::Device(TenantId::NULL))
+            .now_or_never()
+            .is_some()
+    );
     for append in taken {
         assert_eq!(append.now_or_never(), Some(Ok(())));
     }

@@ -14,6 +14,7 @@ use fieldline_core::ports::{
     AppendError, AppendFuture, AppendOrigin, ConsumerEvent, Journal, JournalConsumer, JournalError,
     Partition, QueueId,
 };
+use fieldline_model::TenantId;
 use fieldline_model::record::{RecordBatch, split};
 use futures::FutureExt;
 
@@ -59,7 +60,7 @@ impl Bench {
     }
 
     fn append(&self, index: u16, records: &[Vec<u8>]) -> Result<AppendFuture, AppendError> {
-        self.append_from(AppendOrigin::Device, index, records)
+        self.append_from(AppendOrigin::Device(TenantId::NULL), index, records)
     }
 
     fn append_from(
@@ -77,7 +78,7 @@ impl Bench {
 
     /// Appends and commits at once.
     fn put(&mut self, index: u16, record: &[u8]) -> Result<(), AppendError> {
-        self.put_from(AppendOrigin::Device, index, record)
+        self.put_from(AppendOrigin::Device(TenantId::NULL), index, record)
     }
 
     fn put_from(&mut self, origin: AppendOrigin, index: u16, record: &[u8]) -> Result<(), AppendError> {

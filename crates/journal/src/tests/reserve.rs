@@ -31,7 +31,7 @@ fn fill(bench: &mut Bench, origin: AppendOrigin) -> (usize, AppendError) {
 fn the_platform_appends_beyond_the_largest_size_until_its_reserve_is_used_up() {
     let disk = SimDisk::default();
     let mut bench = Bench::open(&disk, &capped()).unwrap();
-    let devices = fill(&mut bench, AppendOrigin::Device).1;
+    let devices = fill(&mut bench, AppendOrigin::Device(TenantId::NULL)).1;
     assert_eq!(devices, AppendError::Busy);
 
     let (greedy, modest) = (TenantId::new(), TenantId::new());
@@ -45,7 +45,7 @@ fn the_platform_appends_beyond_the_largest_size_until_its_reserve_is_used_up() {
 
     let internal = AppendOrigin::Internal(greedy);
     let mut ready = Box::pin(bench.journal.ready(internal));
-    let mut devices = Box::pin(bench.journal.ready(AppendOrigin::Device));
+    let mut devices = Box::pin(bench.journal.ready(AppendOrigin::Device(TenantId::NULL)));
     assert!(ready.as_mut().now_or_never().is_none());
     assert!(devices.as_mut().now_or_never().is_none());
     // Frees half of the bytes beyond the limit: enough for the platform, not for devices.
@@ -92,7 +92,7 @@ fn a_full_disk_keeps_half_of_its_reserve_for_the_platform() {
     };
     let mut bench = Bench::open(&disk, &options).unwrap();
     disk.set_capacity(Some(disk.used() + (400 << 10)));
-    let refused = fill(&mut bench, AppendOrigin::Device).1;
+    let refused = fill(&mut bench, AppendOrigin::Device(TenantId::NULL)).1;
     assert_eq!(refused, AppendError::DiskFull);
     let internal = AppendOrigin::Internal(TenantId::new());
     let (taken, refused) = fill(&mut bench, internal);

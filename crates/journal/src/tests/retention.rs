@@ -9,6 +9,7 @@ use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
     AppendError, AppendOrigin, ConsumerEvent, Journal, JournalConsumer, JournalError, Offset,
 };
+use fieldline_model::TenantId;
 
 fn fill(bench: &mut Bench, records: usize) {
     for _ in 0..records {
@@ -76,7 +77,7 @@ fn a_log_of_the_largest_size_makes_senders_wait_for_the_consumers() {
     let refused = (0..200).find_map(|_| bench.put(0, &[1; 900]).err());
     assert_eq!(refused, Some(AppendError::Busy));
     assert_eq!(bench.journal.refusal(), Some(AppendError::Busy));
-    let mut ready = Box::pin(bench.journal.ready(AppendOrigin::Device));
+    let mut ready = Box::pin(bench.journal.ready(AppendOrigin::Device(TenantId::NULL)));
     assert!(ready.as_mut().now_or_never().is_none());
     let mut consumer = bench.group("rules");
     commit(consumer.as_mut(), &bench, bench.journal.end(bench.at(0)).0);

@@ -180,6 +180,7 @@ pub(super) fn read(environment: &BTreeMap<String, String>) -> AliasedSettings {
         reader.listener(listener);
     }
     reader.database();
+    reader.queue();
     let AliasReader { used, mut read, .. } = reader;
     read.without_effect = environment
         .keys()
@@ -266,6 +267,36 @@ impl<'a> AliasReader<'a> {
         match self.get(KIND) {
             None => self.put("series.kind", URL, text("sql")),
             Some(kind) => self.put("series.kind", KIND, series_kind(kind)),
+        }
+    }
+}
+
+impl AliasReader<'_> {
+    /// The queues. Those in memory are as the journal in the data directory; of servers, there is Kafka.
+    fn queue(&mut self) {
+        const KIND: &str = "TB_QUEUE_TYPE";
+        if self
+            .environment
+            .get(KIND)
+            .is_none_or(|kind| !kind.trim().eq_ignore_ascii_case("kafka"))
+        {
+            return;
+        }
+        if self.get(KIND).is_some() {
+            self.put("journal.kind", KIND, text("kafka"));
+        }
+        let servers = self.get("TB_KAFKA_SERVERS").unwrap_or("localhost:9092");
+        self.put("journal.kafka.servers", "TB_KAFKA_SERVERS", text(servers));
+        if let Some(prefix) = self.get("TB_QUEUE_PREFIX") {
+            self.put("journal.kafka.prefix", "TB_QUEUE_PREFIX", text(prefix));
+        }
+        if let Some(copies) = self.get("TB_QUEUE_KAFKA_REPLICATION_FACTOR") {
+            let copies = whole_number(copies);
+            self.put(
+                "journal.kafka.replication",
+                "TB_QUEUE_KAFKA_REPLICATION_FACTOR",
+                copies,
+            );
         }
     }
 }
@@ -407,6 +438,35 @@ mod tests {
             "ZOOKEEPER_URL",
         ];
         assert_eq!(settings.without_effect, without_effect);
+    }
+
+    #[test]
+    fn queues_on_kafka_are_the_journal_on_kafka_and_others_are_without_effect() {
+        let settings = aliased(&[
+            ("TB_QUEUE_TYPE", "kafka"),
+            ("TB_KAFKA_SERVERS", "kafka:9092"),
+            ("TB_QUEUE_PREFIX", "iot"),
+            ("TB_QUEUE_KAFKA_REPLICATION_FACTOR", "3"),
+            ("TB_KAFKA_BATCH_SIZE", "128"),
+        ]);
+        let values = [
+            ("journal.kind", Value::from("kafka")),
+            ("journal.kafka.servers", Value::from("kafka:9092")),
+            ("journal.kafka.prefix", Value::from("iot")),
+            ("journal.kafka.replication", Value::from(3)),
+        ];
+        for (path, expected) in values {
+            assert_eq!(value(&settings, path), Some(expected), "{path}");
+        }
+        assert_eq!(settings.without_effect, ["TB_KAFKA_BATCH_SIZE"]);
+        let settings = aliased(&[("TB_QUEUE_TYPE", "kafka")]);
+        assert_eq!(
+            value(&settings, "journal.kafka.servers"),
+            Some(Value::from("localhost:9092"))
+        );
+        let settings = aliased(&[("TB_QUEUE_TYPE", "in-memory"), ("TB_KAFKA_SERVERS", "kafka:9092")]);
+        assert_eq!(settings.values.len(), 0);
+        assert_eq!(settings.without_effect, ["TB_KAFKA_SERVERS", "TB_QUEUE_TYPE"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Checks that the types of the settings cannot make: values that cannot work, and settings that contradict each other.
 
 use fieldline_core::options::HumanDuration;
+use fieldline_journal::JournalKind;
 use fieldline_storage::series::SeriesKind;
 use tracing_subscriber::EnvFilter;
 
@@ -70,10 +71,18 @@ fn general(config: &Config) -> Vec<ConfigCheck> {
 }
 
 fn stores(config: &Config) -> Vec<ConfigCheck> {
-    vec![(
-        config.series.kind != SeriesKind::Sql || config.sql.url.is_some(),
-        "`series.kind` = \"sql\" needs `sql.url`, the PostgreSQL database that keeps the time series",
-    )]
+    let is_sql = config.series.kind == SeriesKind::Sql;
+    vec![
+        (
+            !is_sql || config.sql.url.is_some(),
+            "`series.kind` = \"sql\" needs `sql.url`, the PostgreSQL database that keeps the time series",
+        ),
+        // How far Kafka is read is kept with the values.
+        (
+            config.journal.kind != JournalKind::Kafka || is_sql,
+            "`journal.kind` = \"kafka\" needs `series.kind` = \"sql\": what Kafka has given up would be on this machine alone",
+        ),
+    ]
 }
 
 fn http(config: &Config) -> Vec<ConfigCheck> {
@@ -305,7 +314,14 @@ mod tests {
 
     #[test]
     fn limits_that_rule_each_other_out_are_named() {
-        let cases: [(Change, &str); 7] = [
+        let cases: [(Change, &str); 8] = [
+            (
+                |config| {
+                    config.journal.kind = JournalKind::Kafka;
+                    config.journal.kafka.servers = Some("localhost:9092".to_owned());
+                },
+                "`series.kind` = \"sql\"",
+            ),
             (
                 |config| config.events.ttl = HumanDuration::millis(1),
                 "`events.ttl`",

@@ -17,6 +17,7 @@ use fieldline_devices::sessions::SessionRegistry;
 use fieldline_entities::password::PasswordHashPool;
 use fieldline_entities::rest_api_requests::{RestApiRequests, RestRequestLimits};
 use fieldline_entities::services::{DeviceOnboarding, Services, TenantTransfer};
+use fieldline_journal::JournalKind;
 use fieldline_rules::catalog::NodeTypeCatalog;
 use fieldline_rules::engine::{EngineDependencies, QueueListener, RuleEngineService};
 use fieldline_rules::producer::RuleMessageProducer;
@@ -220,7 +221,7 @@ fn open_producer(stores: &PlatformStores, config: &Config) -> Result<QueueProduc
     let configured = config.ingest.partitions;
     let uplink = QueueProducer::open(stores.journal.clone(), configured)?;
     let stored = stores.journal.partitions(uplink.queue());
-    if stored != configured {
+    if stored != configured && config.journal.kind == JournalKind::Embedded {
         warn!(
             configured,
             stored,

@@ -37,6 +37,8 @@ pub(super) fn record(ts: i64) -> Vec<u8> {
 struct Log {
     records: BTreeMap<Partition, Vec<Vec<u8>>>,
     damaged: BTreeSet<Partition>,
+    /// Partitions of which a reader is told once that the log holds only positions from the first to the second number.
+    moved: BTreeMap<Partition, (u64, u64)>,
     paused: Vec<(Partition, Duration)>,
     closed: bool,
     is_busy: bool,
@@ -80,6 +82,15 @@ impl FakeJournal {
 
     pub(super) fn damage(&self, partition: Partition) {
         self.log.lock().damaged.insert(partition);
+    }
+
+    /// Replaces the records of a partition as if they had been lost, or removed before `first`.
+    pub(super) fn lose(&self, partition: Partition, first: u64, records: Vec<Vec<u8>>) {
+        let mut log = self.log.lock();
+        log.moved.insert(partition, (first, records.len() as u64));
+        log.records.insert(partition, records);
+        drop(log);
+        self.changed.send_replace(());
     }
 
     /// Makes the journal refuse appends as busy.
@@ -188,9 +199,19 @@ struct FakeConsumer {
 impl FakeConsumer {
     /// Returns all remaining records of the first partition that has any.
     fn poll(&mut self) -> Option<ConsumerEvent> {
-        let log = self.log.lock();
+        let mut log = self.log.lock();
         for (partition, position) in &mut self.positions {
             let first = *position;
+            if let Some((first, next)) = log.moved.remove(partition) {
+                let (partition, asked) = (*partition, *position);
+                let error = JournalError::OutOfRange {
+                    partition,
+                    asked,
+                    first,
+                    next,
+                };
+                return Some(ConsumerEvent::Unreadable(partition, error));
+            }
             let records = log.records.get(partition).map_or(&[][..], Vec::as_slice);
             let records = &records[first as usize..];
             if records.is_empty() || self.paused.contains(partition) {

@@ -1,0 +1,223 @@
+//! The numbers of queues, and their groups, as lines of a topic.
+//!
+//! The number of a queue is the number of `queue` lines with other names before its first one. Whoever reads the topic
+//! finds the same numbers, whoever else writes to it. Lines are never deleted.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use fieldline_core::ports::{JournalError, QueueId};
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{DeliveryResult, Message};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+
+use super::client::{ANSWER_TIMEOUT, JournalContext, consumer_config, producer_config, refused};
+use super::topics::{TopicKind, Topics};
+use crate::error::invalid;
+use crate::options::Options;
+
+const QUEUE: &str = "queue ";
+const GROUP: &str = "group ";
+
+/// What the topic says.
+#[derive(Debug, Default)]
+pub(crate) struct QueueLog {
+    /// Names of queues, by their numbers.
+    pub(crate) queues: Vec<String>,
+    /// Groups that have ever consumed a queue.
+    pub(crate) groups: BTreeSet<(QueueId, String)>,
+    /// The next message to read.
+    next: i64,
+}
+
+impl QueueLog {
+    /// Reads the topic, which is created for the first program.
+    pub(crate) fn open(options: &Options, topics: &Topics) -> Result<Self, JournalError> {
+        let topic = topics.queue_log();
+        if topics.partitions(&topic)?.is_none()
+            && let Some(queue) = topics.has_queues()?
+        {
+            return Err(JournalError::Corrupt(format!(
+                "Kafka has topics of queues such as {queue}, but no topic {topic}, which numbers them; restore it, or \
+                 delete the topics of queues with all that is in them"
+            )));
+        }
+        topics.ensure(&topic, TopicKind::QueueLog)?;
+        let mut log = Self::default();
+        log.read(options, &topic)?;
+        Ok(log)
+    }
+
+    /// The number of a queue.
+    pub(crate) fn number(&self, name: &str) -> Option<QueueId> {
+        let at = self.queues.iter().position(|queue| queue == name)?;
+        u16::try_from(at).ok().map(QueueId)
+    }
+
+    /// Gives a queue a number, if it has none.
+    pub(crate) fn add_queue(
+        &mut self,
+        options: &Options,
+        topic: &str,
+        name: &str,
+    ) -> Result<QueueId, JournalError> {
+        if let Some(known) = self.number(name) {
+            return Ok(known);
+        }
+        if self.queues.len() > usize::from(u16::MAX) {
+            return Err(invalid("too many queues".to_owned()));
+        }
+        write(options, topic, &format!("{QUEUE}{name}"))?;
+        self.read(options, topic)?;
+        self.number(name).ok_or_else(|| {
+            invalid(format!(
+                "Kafka has lost the line of queue `{name}` in topic {topic}"
+            ))
+        })
+    }
+
+    /// Notes for good that a group consumes a queue.
+    pub(crate) fn add_group(
+        &mut self,
+        options: &Options,
+        topic: &str,
+        queue: QueueId,
+        group: &str,
+    ) -> Result<(), JournalError> {
+        let key = (queue, group.to_owned());
+        if !self.groups.contains(&key) {
+            write(options, topic, &format!("{GROUP}{} {group}", queue.0))?;
+            self.groups.insert(key);
+        }
+        Ok(())
+    }
+
+    /// Reads from the next line to the end.
+    fn read(&mut self, options: &Options, topic: &str) -> Result<(), JournalError> {
+        let failed = || refused(format!("read topic {topic}"));
+        let mut config = consumer_config(options, &format!("{topic}.reader"));
+        config.set("enable.partition.eof", "true");
+        let reader: BaseConsumer<JournalContext> =
+            BaseConsumer::from_config_and_context(&config, JournalContext::default()).map_err(failed())?;
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(topic, 0, Offset::Offset(self.next))
+            .map_err(failed())?;
+        reader.assign(&list).map_err(failed())?;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        loop {
+            let wait = deadline.saturating_duration_since(Instant::now());
+            match reader.poll(wait) {
+                Some(Ok(message)) => {
+                    self.next = message.offset() + 1;
+                    let line = message.payload().map(String::from_utf8_lossy);
+                    self.take(line.as_deref().unwrap_or_default());
+                }
+                Some(Err(KafkaError::PartitionEOF(_))) => return Ok(()),
+                // The library goes on by itself after an error that passes.
+                Some(Err(error)) if wait.is_zero() => return Err(failed()(error)),
+                Some(Err(_)) => {}
+                None if wait.is_zero() => {
+                    return Err(invalid(format!(
+                        "Kafka did not answer a read of topic {topic} in time"
+                    )));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn take(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix(QUEUE) {
+            if !self.queues.iter().any(|queue| queue == name) {
+                self.queues.push(name.to_owned());
+            }
+        } else if let Some((queue, group)) = line.strip_prefix(GROUP).and_then(|rest| rest.split_once(' '))
+            && let Ok(queue) = queue.parse()
+        {
+            self.groups.insert((QueueId(queue), group.to_owned()));
+        } else {
+            tracing::warn!(
+                line,
+                "a line of the topic of queues means nothing to this program"
+            );
+        }
+    }
+}
+
+/// Keeps what became of the one message of a producer.
+struct LineContext(JournalContext);
+
+impl rdkafka::client::ClientContext for LineContext {
+    fn log(&self, level: rdkafka::config::RDKafkaLogLevel, facility: &str, message: &str) {
+        self.0.log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.0.error(error, reason);
+    }
+}
+
+impl ProducerContext for LineContext {
+    type DeliveryOpaque = Box<std::sync::mpsc::Sender<Option<KafkaError>>>;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, told: Self::DeliveryOpaque) {
+        let error = result.as_ref().err().map(|(error, _)| error.clone());
+        // Nobody waits any more.
+        let _ = told.send(error);
+    }
+}
+
+/// Writes a line durably.
+fn write(options: &Options, topic: &str, line: &str) -> Result<(), JournalError> {
+    let failed = || refused(format!("write to topic {topic}"));
+    let context = LineContext(JournalContext::default());
+    let mut config = producer_config(options);
+    // A line that is there twice says the same.
+    config.set("enable.idempotence", "false");
+    let producer: BaseProducer<LineContext> =
+        BaseProducer::from_config_and_context(&config, context).map_err(failed())?;
+    let (tell, told) = std::sync::mpsc::channel();
+    let record = BaseRecord::<(), str, _>::with_opaque_to(topic, Box::new(tell))
+        .partition(0)
+        .payload(line);
+    producer.send(record).map_err(|(error, _)| failed()(error))?;
+    producer.flush(ANSWER_TIMEOUT).map_err(failed())?;
+    match told.try_recv() {
+        Ok(None) => Ok(()),
+        Ok(Some(error)) => Err(failed()(error)),
+        Err(_) => Err(invalid(format!(
+            "Kafka did not answer a write to topic {topic} in time"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_a_name_numbers_it() {
+        let mut log = QueueLog::default();
+        for line in [
+            "queue Main",
+            "queue a/b c",
+            "group 1 ingest",
+            "queue Main",
+            "later 5",
+            "queue Last",
+        ] {
+            log.take(line);
+        }
+        assert_eq!(log.number("Main"), Some(QueueId(0)));
+        assert_eq!(log.number("a/b c"), Some(QueueId(1)));
+        assert_eq!(log.number("Last"), Some(QueueId(2)));
+        assert_eq!(log.number("None"), None);
+        assert_eq!(
+            log.groups.into_iter().collect::<Vec<_>>(),
+            [(QueueId(1), "ingest".to_owned())]
+        );
+    }
+}
