@@ -1,11 +1,11 @@
 // The live latest values of an entity as rows that can be searched, chosen, and changed where that is allowed.
 
 import { ActionIcon, Button, Checkbox, Group, Table, Text, TextInput } from "@mantine/core";
-import { useState, type FormEvent, type ReactElement, type ReactNode } from "react";
+import { useEffect, useRef, useState, type FormEvent, type ReactElement, type ReactNode } from "react";
 import { plural, t } from "@/i18n";
 import { useKeys, useValue, type LatestValues } from "@/live/latest";
 import { Ago, EmptyState, notify } from "@/ui/feedback";
-import { Sparkline } from "@/ui/Sparkline";
+import { LiveSparkline } from "./LiveSparkline";
 
 export function valueText(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
@@ -69,12 +69,28 @@ interface RowProps {
   onRemove?: () => void;
 }
 
-function ValueRow({ values, name, course, chosen, onChoose, onSave, onRemove }: RowProps): ReactElement | null {
-  const latest = useValue(values, name);
+/** The value as text, written anew by itself: of a flood of values only texts and lines change, and no row is drawn again. */
+function LiveText({ values, name }: { values: LatestValues; name: string }): ReactElement {
+  const ref = useRef<HTMLSpanElement>(null);
+  const written = (): string => valueText(values.value(name)?.value);
+  useEffect(() => {
+    const write = (): void => {
+      if (ref.current !== null) {
+        ref.current.textContent = written();
+      }
+    };
+    write();
+    return values.watch(name, write);
+  }, [values, name]);
+  return <span ref={ref}>{written()}</span>;
+}
+
+function LiveAgo({ values, name }: { values: LatestValues; name: string }): ReactElement {
+  return <Ago ts={useValue(values, name)?.ts ?? 0} />;
+}
+
+function ValueRow({ values, name, course, chosen, onChoose, onSave, onRemove }: RowProps): ReactElement {
   const [editing, setEditing] = useState(false);
-  if (latest === undefined) {
-    return null;
-  }
   return (
     <Table.Tr aria-selected={chosen}>
       <Table.Td w={36}>
@@ -82,15 +98,15 @@ function ValueRow({ values, name, course, chosen, onChoose, onSave, onRemove }: 
       </Table.Td>
       <Table.Td>{name}</Table.Td>
       <Table.Td data-key={name} maw={420} style={{ fontVariantNumeric: "tabular-nums", overflowWrap: "anywhere" }}>
-        {editing && onSave !== undefined ? <EditedValue name={name} value={latest.value} onSave={onSave} onEnd={() => setEditing(false)} /> : valueText(latest.value)}
+        {editing && onSave !== undefined ? <EditedValue name={name} value={values.value(name)?.value} onSave={onSave} onEnd={() => setEditing(false)} /> : <LiveText values={values} name={name} />}
       </Table.Td>
       {course && (
         <Table.Td>
-          <Sparkline values={values.history(name).map((point) => Number(point.value))} />
+          <LiveSparkline values={values} name={name} />
         </Table.Td>
       )}
       <Table.Td>
-        <Ago ts={latest.ts} />
+        <LiveAgo values={values} name={name} />
       </Table.Td>
       {(onSave !== undefined || onRemove !== undefined) && (
         <Table.Td>

@@ -1,6 +1,7 @@
 // Texts in the language of the person. English texts are the keys, so that English is always complete.
 
 import { useSyncExternalStore } from "react";
+import { dateFormat, numberFormat, pluralRules } from "./formats";
 
 /** Languages by their own names. */
 export const LANGUAGES = { en: "English", de: "Deutsch" } as const;
@@ -75,14 +76,14 @@ export function t(text: string, values: Record<string, string | number> = {}): s
 
 /** Translates a text with a count in the form that the language has for it. */
 export function plural(n: number, one: string, other: string, values: Record<string, string | number> = {}): string {
-  return t(new Intl.PluralRules(language).select(n) === "one" ? one : other, { ...values, n });
+  return t(pluralRules(language).select(n) === "one" ? one : other, { ...values, n });
 }
 
 /** Writes a number as the language does. */
 export function formatNumber(value: number, options?: Intl.NumberFormatOptions): string {
-  return new Intl.NumberFormat(language, options).format(value);
+  return numberFormat(language, options).format(value);
 }
 
 export function formatTime(ts: number): string {
-  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" }).format(ts);
+  return dateFormat(language, { dateStyle: "medium", timeStyle: "medium" }).format(ts);
 }

@@ -1,6 +1,6 @@
 // The recent course of one numeric value as a small line.
 
-import type { ReactElement } from "react";
+import type { ReactElement, Ref } from "react";
 import { t } from "@/i18n";
 
 const WIDTH = 120;
@@ -18,11 +18,15 @@ export function linePath(values: number[], width: number, height: number): strin
   return `M${points.join("L")}`;
 }
 
-export function Sparkline({ values }: { values: number[] }): ReactElement | null {
-  const path = linePath(values.filter(Number.isFinite), WIDTH, HEIGHT);
+/** Returns the path of a sparkline; empty if fewer than two values are numbers. */
+export const sparkline = (values: number[]): string => linePath(values.filter(Number.isFinite), WIDTH, HEIGHT);
+
+/** Draws values as a line. Whoever draws it anew without the rest gets it as `line`. */
+export function Sparkline({ values, line }: { values: number[]; line?: Ref<SVGPathElement> }): ReactElement | null {
+  const path = sparkline(values);
   return path === "" ? null : (
     <svg width={WIDTH} height={HEIGHT} role="img" aria-label={t("The last {n} values", { n: values.length })}>
-      <path d={path} fill="none" stroke="var(--mantine-primary-color-filled)" strokeWidth={1.5} />
+      <path ref={line ?? null} d={path} fill="none" stroke="var(--mantine-primary-color-filled)" strokeWidth={1.5} />
     </svg>
   );
 }

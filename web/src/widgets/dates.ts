@@ -1,13 +1,14 @@
 // Dates in the patterns that settings hold: those of Angular, such as `dd MMM yyyy HH:mm`.
 
 import { currentLanguage } from "@/i18n";
+import { dateFormat } from "@/i18n/formats";
 import { object, text } from "@/dashboard/json";
 import { clockAt, offsetOf } from "@/dashboard/time/zone";
 
 const pad = (n: number, width = 2): string => String(Math.abs(n)).padStart(width, "0");
 
 function named(ts: number, zone: string | undefined, options: Intl.DateTimeFormatOptions): string {
-  return new Intl.DateTimeFormat(currentLanguage(), { ...options, ...(zone === undefined ? {} : { timeZone: zone }) }).format(ts);
+  return dateFormat(currentLanguage(), { ...options, ...(zone === undefined ? {} : { timeZone: zone }) }).format(ts);
 }
 
 function offsetText(ts: number, zone: string | undefined): string {

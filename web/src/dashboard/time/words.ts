@@ -1,6 +1,7 @@
 // Windows and lengths of time in words.
 
 import { currentLanguage, t } from "@/i18n";
+import { dateFormat } from "@/i18n/formats";
 import type { TimeWindow } from "../timeWindow";
 import { boundsOf } from "../timeWindow";
 import { QUICK_INTERVALS } from "./calendar";
@@ -35,7 +36,7 @@ const zoneOption = (zone: string | undefined): Intl.DateTimeFormatOptions => (zo
 
 /** Returns a moment with date and time as the zone's clocks show it. */
 export function momentText(ts: number, zone: string | undefined, options: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "short" }): string {
-  return new Intl.DateTimeFormat(currentLanguage(), { ...options, ...zoneOption(zone) }).format(knownMoment(ts));
+  return dateFormat(currentLanguage(), { ...options, ...zoneOption(zone) }).format(knownMoment(ts));
 }
 
 /** Returns a window in words. */
@@ -49,7 +50,7 @@ export function windowText(window: TimeWindow): string {
   }
   if (window.end !== undefined) {
     const [from, to] = boundsOf(window, 0);
-    const format = new Intl.DateTimeFormat(currentLanguage(), { dateStyle: "medium", timeStyle: "short", ...zoneOption(window.zone) });
+    const format = dateFormat(currentLanguage(), { dateStyle: "medium", timeStyle: "short", ...zoneOption(window.zone) });
     return format.formatRange(knownMoment(from), knownMoment(to));
   }
   const known = LENGTHS.find(([length]) => length === window.length);
