@@ -6,7 +6,7 @@ import uuid
 import pytest
 import requests
 
-from harness.kafka import Kafka, kafka_server
+from harness.kafka import Kafka, kafka_cluster, kafka_server
 from harness.load import Load, Tally
 from harness.postgres import create_database, postgres_server
 from harness.server import StartFailed, eventually, run_cli
@@ -108,6 +108,57 @@ def test_a_broker_that_is_away_costs_nobody_anything(make_server, kafka: Kafka, 
     assert not any(tally.refusals for tally in tallies)
     eventually(lambda: "Kafka answers again" in server.log())
     eventually(server.is_ready)
+    server.stop()
+
+
+@pytest.mark.timeout(300)
+def test_one_of_three_brokers_may_die(make_server, postgres, kafka: Kafka, tmp_path):
+    with kafka_cluster(kafka.classpath, tmp_path) as brokers:
+        server = make_server(
+            env={
+                "FIELDLINE_SQL_URL": create_database(postgres),
+                "FIELDLINE_SERIES_KIND": "sql",
+                "FIELDLINE_JOURNAL_KIND": "kafka",
+                "FIELDLINE_JOURNAL_KAFKA_SERVERS": ",".join(broker.address for broker in brokers),
+                "FIELDLINE_JOURNAL_KAFKA_PARTITIONS": "6",
+            }
+        )
+        rest = server.start(within=60).rest()
+        told = brokers[0].topics("--describe", "--topic", "fl.q.Main")
+        assert "ReplicationFactor: 3" in told and "min.insync.replicas=2" in told, told
+        tallies = [Tally(rest.create_device(), "n") for _ in range(DEVICES)]
+        with Load(server, tallies, window=20, base_ts=BASE_TS) as load:
+            eventually(lambda: load.acknowledged > 500)
+            brokers[1].kill()
+            # Those whose partition has lost its leader wait for another one.
+            before = [len(tally.acknowledged) for tally in tallies]
+            eventually(
+                lambda: all(
+                    len(tally.acknowledged) > number + 50 for tally, number in zip(tallies, before, strict=True)
+                ),
+                within=BACK_WITHIN_S,
+            )
+            server.kill()
+        rest = server.start(within=60).rest()
+        for tally in tallies:
+            check(rest, tally)
+        server.stop()
+
+
+@pytest.mark.timeout(180)
+def test_a_stop_does_not_wait_for_kafka(make_server, kafka: Kafka, settings):
+    server = make_server(env=settings)
+    rest = server.start(within=60).rest()
+    tally = Tally(rest.create_device(), "n")
+    kafka.freeze()
+    try:
+        with Load(server, [tally], window=20, base_ts=BASE_TS):
+            eventually(lambda: not server.is_ready())
+            server.stop()
+    finally:
+        kafka.thaw()
+    rest = server.start().rest()
+    check(rest, tally)
     server.stop()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,7 +13,12 @@ from pathlib import Path
 
 from .server import REPOSITORY
 
-TOLD = ["FIELDLINE_TEST_KAFKA", "FIELDLINE_TEST_KAFKA_PID", "FIELDLINE_TEST_KAFKA_SETTINGS", "FIELDLINE_TEST_KAFKA_CLASSPATH"]
+TOLD = [
+    "FIELDLINE_TEST_KAFKA",
+    "FIELDLINE_TEST_KAFKA_PID",
+    "FIELDLINE_TEST_KAFKA_SETTINGS",
+    "FIELDLINE_TEST_KAFKA_CLASSPATH",
+]
 START_WITHIN_S = 90
 
 
@@ -42,6 +48,10 @@ class Kafka:
 
     def start(self) -> None:
         """Starts a killed broker on what it has left."""
+        self.becomes_ready(self.spawn())
+
+    def spawn(self) -> Path:
+        """Starts the broker and returns at once, with the name of its log."""
         log = self.settings.parent / f"log-{time.monotonic_ns()}"
         options = ["-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-Djava.awt.headless=true"]
         options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.log.kafka.server=info"]
@@ -53,6 +63,10 @@ class Kafka:
                 stderr=subprocess.STDOUT,
             )
         self.pid = self.again.pid
+        return log
+
+    def becomes_ready(self, log: Path) -> None:
+        """Waits until the broker is ready."""
         deadline = time.monotonic() + START_WITHIN_S
         while b"Kafka Server started" not in log.read_bytes():
             assert self.again.poll() is None and time.monotonic() < deadline, log.read_text()[-3000:]
@@ -69,6 +83,61 @@ class Kafka:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+
+SETTINGS = """
+process.roles=broker,controller
+node.id={number}
+controller.quorum.voters={voters}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+log.dirs={directory}/data
+offsets.topic.replication.factor=3
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=3
+log.cleaner.dedupe.buffer.size=4194304
+"""
+# Any id will do; one made by chance may begin with a dash and be taken for an option.
+CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
+    return ports
+
+
+@contextlib.contextmanager
+def kafka_cluster(classpath: str, home: Path) -> Iterator[list[Kafka]]:
+    """Starts three brokers that end with the block, with the programs of another one."""
+    ports, controllers = _free_ports(3), _free_ports(3)
+    voters = ",".join(f"{number}@127.0.0.1:{port}" for number, port in enumerate(controllers, 1))
+    brokers = []
+    for number, (port, controller) in enumerate(zip(ports, controllers, strict=True), 1):
+        directory = home / f"kafka-{number}"
+        directory.mkdir()
+        settings = directory / "server.properties"
+        settings.write_text(
+            SETTINGS.format(number=number, voters=voters, port=port, controller=controller, directory=directory)
+        )
+        tool = ["java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", classpath, "kafka.tools.StorageTool"]
+        subprocess.run([*tool, "format", "-c", settings, "-t", CLUSTER], check=True, capture_output=True, timeout=60)
+        brokers.append(Kafka(f"127.0.0.1:{port}", 0, settings, classpath))
+    try:
+        # None is ready before there is a majority.
+        logs = [broker.spawn() for broker in brokers]
+        for broker, log in zip(brokers, logs, strict=True):
+            broker.becomes_ready(log)
+        yield brokers
+    finally:
+        for broker in brokers:
+            if broker.again is not None:
+                broker.kill()
 
 
 @contextlib.contextmanager
