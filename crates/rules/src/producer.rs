@@ -111,10 +111,9 @@ impl RuleMessageProducer {
                 self.closed.store(true, Ordering::Release);
                 StoreErrorKind::Unavailable
             }
-            AppendError::Busy
-            | AppendError::DiskFull
-            | AppendError::Unreachable
-            | AppendError::Failed(_) => StoreErrorKind::Unavailable,
+            AppendError::Busy | AppendError::DiskFull | AppendError::Unreachable | AppendError::Failed(_) => {
+                StoreErrorKind::Unavailable
+            }
         };
         StoreError::new(kind, error.to_string())
     }
