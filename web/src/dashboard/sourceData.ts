@@ -12,12 +12,22 @@ import { boundsOf, groupingIn } from "./timeWindow";
 /** Redraws of a widget have at least this distance, milliseconds. */
 const REDRAW_MS = 100;
 
+function readPoint(stored: unknown): Point | undefined {
+  const { ts: at, value } = object(stored);
+  const ts = number(at);
+  return ts === undefined || value === null || value === undefined ? undefined : { ts, value: typeof value === "object" ? JSON.stringify(value) : String(value) };
+}
+
 function readPoints(value: unknown): Point[] {
-  return list(value).flatMap((point) => {
-    const ts = number(object(point)["ts"]);
-    const read = object(point)["value"];
-    return ts === undefined || read === null || read === undefined ? [] : [{ ts, value: typeof read === "object" ? JSON.stringify(read) : String(read) }];
-  });
+  const points: Point[] = [];
+  // Answers have tens of thousands of them.
+  for (const stored of list(value)) {
+    const point = readPoint(stored);
+    if (point !== undefined) {
+      points.push(point);
+    }
+  }
+  return points;
 }
 
 /** Joins points that came later to those that are there, oldest first, and drops what the window has left behind; the last of these if asked. */
@@ -97,13 +107,15 @@ export class SourceData {
     let aggregates = entity["aggLatest"] === undefined || entity["aggLatest"] === null ? known?.aggregates : readAggregates(entity["aggLatest"], known?.aggregates);
     for (const [type, values] of Object.entries(object(entity["latest"]))) {
       for (const [name, value] of Object.entries(object(values))) {
-        for (const point of readPoints([value])) {
-          const path = `${type}/${name}`;
-          const before = latest.get(path)?.ts ?? (isPage ? Infinity : 0);
-          latest.set(path, point);
-          if (type === "TIME_SERIES" && point.ts > before && this.request?.aggregated?.realtime === true) {
-            aggregates = this.addTo(aggregates, name, point);
-          }
+        const point = readPoint(value);
+        if (point === undefined) {
+          continue;
+        }
+        const path = `${type}/${name}`;
+        const before = latest.get(path)?.ts ?? (isPage ? Infinity : 0);
+        latest.set(path, point);
+        if (type === "TIME_SERIES" && point.ts > before && this.request?.aggregated?.realtime === true) {
+          aggregates = this.addTo(aggregates, name, point);
         }
       }
     }

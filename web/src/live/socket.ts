@@ -103,9 +103,10 @@ class LiveConnection {
   }
 
   private hear(message: FromWorker): void {
-    if (message.type === "updates") {
+    if (message.type === "updates" || message.type === "text") {
       this.attempt = 0;
-      message.updates.forEach((update) => this.subscriptions.get(update.cmdId ?? update.subscriptionId ?? 0)?.onUpdate(update));
+      const updates = message.type === "updates" ? message.updates : [JSON.parse(message.text) as LiveUpdate];
+      updates.forEach((update) => this.subscriptions.get(update.cmdId ?? update.subscriptionId ?? 0)?.onUpdate(update));
     } else if (message.type === "lost") {
       this.lost();
     } else {

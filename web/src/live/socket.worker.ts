@@ -1,7 +1,7 @@
-// Owns the WebSocket of a tab: frames are decoded here, so that a flood of values leaves the page free to draw.
+// Owns the WebSocket of a tab: frames are decoded here, so that a flood of values leaves the page free to draw; but long ones.
 
 import type { LiveUpdate } from "./protocol";
-import { UpdateGatherer, type FromWorker, type ToWorker } from "./wire";
+import { LONG_FRAME, UpdateGatherer, type FromWorker, type ToWorker } from "./wire";
 
 const tell = (message: FromWorker): void => self.postMessage(message);
 const gatherer = new UpdateGatherer((updates) => tell({ type: "updates", updates }));
@@ -22,7 +22,14 @@ self.onmessage = ({ data: message }: MessageEvent<ToWorker>) => {
     send(opened, message.frames);
     tell({ type: "live" });
   };
-  opened.onmessage = (event: MessageEvent<string>) => gatherer.add(JSON.parse(event.data) as LiveUpdate);
+  opened.onmessage = ({ data }: MessageEvent<string>) => {
+    if (data.length < LONG_FRAME) {
+      gatherer.add(JSON.parse(data) as LiveUpdate);
+    } else {
+      gatherer.hurry();
+      tell({ type: "text", text: data });
+    }
+  };
   opened.onclose = () => {
     socket = undefined;
     tell({ type: "lost" });

@@ -18,3 +18,16 @@ test("an update alone comes at once, a flood ten times a second and in its order
   gatherer.add({ cmdId: 4 });
   expect(deliveries).toEqual([[1], [2, 3], [4]]);
 });
+
+test("what waits is handed on before a long frame, and once", () => {
+  const deliveries: number[][] = [];
+  const gatherer = new UpdateGatherer((updates) => deliveries.push(updates.map((update) => update.cmdId ?? -1)));
+  gatherer.add({ cmdId: 1 });
+  gatherer.add({ cmdId: 2 });
+  gatherer.hurry();
+  gatherer.hurry();
+  expect(deliveries).toEqual([[1], [2]]);
+  vi.advanceTimersByTime(200);
+  gatherer.add({ cmdId: 3 });
+  expect(deliveries).toEqual([[1], [2], [3]]);
+});

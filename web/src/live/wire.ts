@@ -4,8 +4,11 @@ import type { LiveUpdate } from "./protocol";
 
 export type ToWorker = { type: "open"; url: string; frames: object[] } | { type: "send"; frames: object[] };
 
-/** `lost` tells that a connection has ended, or could not be made. */
-export type FromWorker = { type: "live" } | { type: "lost" } | { type: "updates"; updates: LiveUpdate[] };
+/** `lost` tells that a connection has ended, or could not be made; `text` is one update that is not decoded. */
+export type FromWorker = { type: "live" } | { type: "lost" } | { type: "updates"; updates: LiveUpdate[] } | { type: "text"; text: string };
+
+/** A frame of so many characters is decoded by the page: handing over what the worker made of it would take longer than decoding it. */
+export const LONG_FRAME = 100_000;
 
 /** The least time between two deliveries to the page in a flood, milliseconds: it draws no more often than ten times a second. */
 export const GATHER_MS = 100;
@@ -28,6 +31,15 @@ export class UpdateGatherer {
       this.pause();
     } else {
       this.waiting.push(update);
+    }
+  }
+
+  /** Hands on what waits, so that something else can follow it. */
+  hurry(): void {
+    if (this.waiting.length > 0) {
+      const updates = this.waiting;
+      this.waiting = [];
+      this.deliver(updates);
     }
   }
 
