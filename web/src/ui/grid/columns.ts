@@ -57,9 +57,23 @@ export const NARROWEST = 48;
 /** How wide a column counts that nobody gave a width, pixels. */
 export const USUAL_PX = 140;
 
+const record = (value: unknown): Record<string, unknown> => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {});
+
+/** Reads a stored arrangement; what isn't one is left out. */
+export function readLayout(value: unknown): Layout {
+  const { hidden, widths, order, pinned } = record(value);
+  const texts = (list: unknown): string[] | undefined => (Array.isArray(list) ? list.filter((one) => typeof one === "string") : undefined);
+  const own = { hidden: texts(hidden), order: texts(order), pinned: texts(pinned) };
+  const pixels = Object.entries(record(widths)).flatMap(([key, width]) => (typeof width === "number" && Number.isFinite(width) ? [[key, Math.max(NARROWEST, width)] as const] : []));
+  return {
+    ...Object.fromEntries(Object.entries(own).filter(([, list]) => list !== undefined)),
+    ...(widths === undefined ? {} : { widths: Object.fromEntries(pixels) }),
+  };
+}
+
 function load(name: string | undefined): Layout {
   try {
-    return name === undefined ? {} : (JSON.parse(localStorage.getItem(PLACE + name) ?? "{}") as Layout);
+    return name === undefined ? {} : readLayout(JSON.parse(localStorage.getItem(PLACE + name) ?? "{}"));
   } catch {
     return {};
   }

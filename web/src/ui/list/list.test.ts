@@ -1,9 +1,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { saveCsv } from "../csvFile";
-import { orderOf, placed, shownColumns } from "../grid/columns";
+import { orderOf, placed, readLayout, shownColumns } from "../grid/columns";
 import { comparing, sortsAfter } from "../grid/sorting";
 import { readList, writeList, type ListState } from "./state";
-import { withView, type ListView } from "./views";
+import { readViews, withView, type ListView } from "./views";
 
 const initial: ListState = { search: "", sorts: [{ key: "createdTime", order: "DESC" }], filters: {} };
 
@@ -69,4 +69,12 @@ test("a file has all rows, however many, unless somebody cancels", async () => {
   const controller = new AbortController();
   await saveCsv("none", columns, [source], { tell: () => controller.abort(), signal: controller.signal });
   expect(saved).toHaveLength(1);
+});
+
+test("what is stored wrongly is left out", () => {
+  expect([null, 7, [], "x"].map(readLayout)).toEqual([{}, {}, {}, {}]);
+  expect(readLayout({ hidden: ["a", 7], widths: { a: 1, b: "x" }, order: {}, pinned: null })).toEqual({ hidden: ["a"], widths: { a: 48 } });
+  const view = { name: "a", isFirst: false, state: { search: "", sorts: [{ key: "n", order: "ASC" }], filters: { x: "1" } }, layout: {} };
+  expect(readViews([view, {}, { name: "b" }, null, { ...view, name: 7 }])).toEqual([view]);
+  expect(readViews({ length: 3 })).toEqual([]);
 });

@@ -263,7 +263,8 @@ export function optionsOf(drawing: Drawing, width: number, height: number): uPlo
       return rangeOf(low, high, limits, marks, own.some((one) => one.look.bars) || (settings.stack && own.length > 0));
     },
   });
-  const stackedLines = settings.stack ? drawn.map((one, n) => [n, drawn.findLastIndex((other, at) => at < n && !other.look.bars && other.look.axis === one.look.axis)] as const).filter(([n, below]) => below >= 0 && drawn[n]?.look.bars === false) : [];
+  const isLine = (one: Series | undefined): boolean => one?.edge === undefined && one?.look.bars === false;
+  const stackedLines = settings.stack ? drawn.map((one, n) => [n, drawn.findLastIndex((other, at) => at < n && isLine(other) && other.look.axis === one.look.axis)] as const).filter(([n, below]) => below >= 0 && isLine(drawn[n])) : [];
   return {
     width,
     height,
