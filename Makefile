@@ -14,6 +14,7 @@
 #   make pause PAUSE_SECONDS=20       a process that is stopped for a while
 #   make test-hostile HOSTILE_SECONDS=60  each attack of a hostile tenant for so long
 #   make devices DEVICES=1000000 CONNECTED=15000
+#   make run-scale                    Fieldline on a Kafka and a PostgreSQL of the moment, with the demo tenant
 #   make test-kafka-tls               the journal on a Kafka that speaks TLS and asks for users
 
 DATA ?= data
@@ -34,11 +35,15 @@ CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-attacks test-e2e test-hostile kill overload soak pause devices
+.PHONY: run run-scale dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-attacks test-e2e test-hostile kill overload soak pause devices
 .NOTPARALLEL:
 
 run: build
 	@exec $(BINARY) serve --demo --data-dir $(DATA)
+
+# On a Kafka and a PostgreSQL of the moment, which end with it.
+run-scale: build
+	@tests/services/with-kafka.sh tests/services/with-postgres.sh tests/services/run-scale.sh $(BINARY)
 
 dev:
 	cargo build --locked --bin fieldline

@@ -193,8 +193,7 @@ impl KafkaShared {
             tracing::warn!(%topic, partitions = count, wanted, "a topic has another number of partitions than `journal.kafka.partitions`, which has no effect on it");
         }
         let queue = log.add_queue(&self.options, &self.topics.queue_log(), name)?;
-        let ends = (0..count).map(|index| self.topics.bounds(&topic, i32::from(index)));
-        let ends = ends.collect::<Result<Vec<_>, _>>()?;
+        let ends = self.topics.bounds_once_led(&topic, (0..count).map(i32::from))?;
         let mut table = self.table.write();
         let base = self.outbox.lock().add_partitions(count);
         let partitions = (0..count).zip(ends).map(|(index, ends)| {

@@ -22,6 +22,9 @@ const REPLICATION: usize = 3;
 /// How long the servers may take to agree on a new topic.
 const CREATION_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long it takes until a server that was no leader is asked again.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
 /// What a topic is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TopicKind {
@@ -267,11 +270,32 @@ impl Topics {
 
     /// The first block of a partition, and the one after the last.
     pub(crate) fn bounds(&self, topic: &str, partition: i32) -> Result<(u64, u64), JournalError> {
+        self.watermarks(topic, partition).map_err(ends_refused(topic))
+    }
+
+    /// The same, once all partitions have a leader: of a topic that was just created, a server may not know yet that it is one.
+    pub(crate) fn bounds_once_led(
+        &self,
+        topic: &str,
+        partitions: impl Iterator<Item = i32>,
+    ) -> Result<Vec<(u64, u64)>, JournalError> {
+        let deadline = Instant::now() + CREATION_TIMEOUT;
+        let ask = |partition| loop {
+            match self.watermarks(topic, partition) {
+                Err(error) if has_no_leader(&error) && Instant::now() < deadline => {
+                    std::thread::sleep(ASK_AGAIN_AFTER)
+                }
+                answer => return answer.map_err(ends_refused(topic)),
+            }
+        };
+        partitions.map(ask).collect()
+    }
+
+    fn watermarks(&self, topic: &str, partition: i32) -> Result<(u64, u64), KafkaError> {
         let (first, end) = self
             .admin
             .inner()
-            .fetch_watermarks(topic, partition, ANSWER_TIMEOUT)
-            .map_err(refused(format!("ask Kafka for the ends of topic {topic}")))?;
+            .fetch_watermarks(topic, partition, ANSWER_TIMEOUT)?;
         let number = |offset: i64| u64::try_from(offset).unwrap_or(0);
         Ok((number(first), number(end)))
     }
@@ -305,4 +329,15 @@ impl Topics {
             .request_timeout(Some(ANSWER_TIMEOUT))
             .operation_timeout(Some(ANSWER_TIMEOUT))
     }
+}
+
+fn ends_refused(topic: &str) -> impl FnOnce(KafkaError) -> JournalError {
+    refused(format!("ask Kafka for the ends of topic {topic}"))
+}
+
+fn has_no_leader(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(RDKafkaErrorCode::NotLeaderForPartition | RDKafkaErrorCode::LeaderNotAvailable)
+    )
 }
