@@ -175,6 +175,16 @@ async fn numbers_and_names_of_queues_are_the_same_for_all_programs_on_kafka() {
     second.reverse();
     assert_eq!(first.to_vec(), second);
     assert!(one.open_queue(&"x".repeat(300), 1).is_err());
+    one.close().await;
+
+    // A queue keeps its number of partitions, whatever the settings say later.
+    let mut later = options.clone();
+    later.kafka.partitions = 2;
+    let later = open(&later);
+    assert_eq!(later.open_queue("Main", 1).unwrap(), first[0]);
+    assert_eq!(later.partitions(first[0]), PARTITIONS);
+    let new = later.open_queue("Later", 1).unwrap();
+    assert_eq!(later.partitions(new), 2);
 }
 
 #[tokio::test]

@@ -174,7 +174,8 @@ impl KafkaShared {
     fn open_queue(&self, name: &str, asked: u16) -> Result<QueueId, JournalError> {
         // Held all the time, so that nobody else opens the same queue.
         let mut log = self.queue_log.lock();
-        if let Some(queue) = log.number(name)
+        let known = log.find(name);
+        if let Some((queue, _)) = known
             && !self.table.read().queue(queue).is_empty()
         {
             return Ok(queue);
@@ -183,16 +184,22 @@ impl KafkaShared {
             return Err(invalid(format!("queue `{name}` needs at least one partition")));
         }
         let topic: Arc<str> = self.topics.of_queue(name)?.into();
-        let is_known = log.number(name).is_some();
-        let (count, is_new) = self.topics.ensure(&topic, TopicKind::Queue)?;
-        let wanted = self.options.kafka.partitions;
-        if is_new && is_known {
+        let wanted = known.map_or(self.options.kafka.partitions, |(_, partitions)| partitions);
+        let (found, is_new) = self.topics.ensure(&topic, TopicKind::Queue(wanted))?;
+        if is_new && known.is_some() {
             tracing::error!(%topic, "a topic of the journal is gone from Kafka with all that was in it, it was created again");
         }
-        if count != wanted {
-            tracing::warn!(%topic, partitions = count, wanted, "a topic has another number of partitions than `journal.kafka.partitions`, which has no effect on it");
+        let (queue, count) = log.add_queue(&self.options, &self.topics.queue_log(), (name, found))?;
+        if found < count {
+            return Err(JournalError::Corrupt(format!(
+                "topic {topic} has {found} partitions, but queue `{name}` was created with {count}: restore it, or delete \
+                 it with all that is in it"
+            )));
         }
-        let queue = log.add_queue(&self.options, &self.topics.queue_log(), name)?;
+        if found > count {
+            // Devices would find themselves in other partitions, before what they have sent is consumed.
+            tracing::warn!(%topic, partitions = found, used = count, "partitions were added to a topic of the journal, they are not used");
+        }
         let ends = self.topics.bounds_once_led(&topic, (0..count).map(i32::from))?;
         let mut table = self.table.write();
         let base = self.outbox.lock().add_partitions(count);
@@ -225,7 +232,7 @@ impl Journal for KafkaJournal {
     }
 
     fn queues(&self) -> Vec<String> {
-        self.shared.queue_log.lock().queues.clone()
+        self.shared.queue_log.lock().names()
     }
 
     fn append(

@@ -123,7 +123,9 @@ impl Keeper<'_> {
         for log in doubtful {
             if let Ok(None) = self.shared.topics.partitions(&log.topic) {
                 tracing::error!(topic = %log.topic, "a topic of the journal is gone from Kafka with all that was in it, creating it again");
-                if let Err(error) = self.shared.topics.ensure(&log.topic, TopicKind::Queue) {
+                let partitions = self.shared.table.read().queue(log.partition.queue).len() as u16;
+                let kind = TopicKind::Queue(partitions);
+                if let Err(error) = self.shared.topics.ensure(&log.topic, kind) {
                     tracing::error!(topic = %log.topic, %error, "cannot create the topic");
                     continue;
                 }

@@ -31,7 +31,7 @@ pub struct KafkaOptions {
     /// Begin of the names of all topics and groups: letters, digits, dots, dashes and underscores.
     pub prefix: String,
     /// Partitions of the topics that are created, one for each queue, 1 to 1,024; `ingest.partitions` and the partitions
-    /// of queues have no effect. A topic that is there keeps its number.
+    /// of queues have no effect. A queue keeps its number.
     pub partitions: u16,
     /// Copies of each partition in topics that are created. By default 3, or as many as there are servers.
     #[serde(skip_serializing_if = "Option::is_none")]

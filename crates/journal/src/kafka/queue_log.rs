@@ -1,7 +1,8 @@
 //! The numbers of queues, and their groups, as lines of a topic.
 //!
-//! The number of a queue is the number of `queue` lines with other names before its first one. Whoever reads the topic
-//! finds the same numbers, whoever else writes to it. Lines are never deleted.
+//! `queue 24 Main` says that there is a queue with so many partitions, `group 0 ingest` that a group consumes queue 0. The
+//! number of a queue is the number of `queue` lines with other names before its first one, which counts. Whoever reads the
+//! topic finds the same numbers, whoever else writes to it. Lines are never deleted.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -25,8 +26,8 @@ const GROUP: &str = "group ";
 /// What the topic says.
 #[derive(Debug, Default)]
 pub(crate) struct QueueLog {
-    /// Names of queues, by their numbers.
-    pub(crate) queues: Vec<String>,
+    /// Names of queues and their partitions, by their numbers.
+    queues: Vec<(String, u16)>,
     /// Groups that have ever consumed a queue.
     pub(crate) groups: BTreeSet<(QueueId, String)>,
     /// The next message to read.
@@ -51,10 +52,16 @@ impl QueueLog {
         Ok(log)
     }
 
-    /// The number of a queue.
-    pub(crate) fn number(&self, name: &str) -> Option<QueueId> {
-        let at = self.queues.iter().position(|queue| queue == name)?;
-        u16::try_from(at).ok().map(QueueId)
+    /// Names of all queues.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.queues.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The number of a queue, and of its partitions.
+    pub(crate) fn find(&self, name: &str) -> Option<(QueueId, u16)> {
+        let at = self.queues.iter().position(|(queue, _)| queue == name)?;
+        let (_, partitions) = self.queues.get(at)?;
+        u16::try_from(at).ok().map(|at| (QueueId(at), *partitions))
     }
 
     /// Gives a queue a number, if it has none.
@@ -62,17 +69,17 @@ impl QueueLog {
         &mut self,
         options: &Options,
         topic: &str,
-        name: &str,
-    ) -> Result<QueueId, JournalError> {
-        if let Some(known) = self.number(name) {
+        (name, partitions): (&str, u16),
+    ) -> Result<(QueueId, u16), JournalError> {
+        if let Some(known) = self.find(name) {
             return Ok(known);
         }
         if self.queues.len() > usize::from(u16::MAX) {
             return Err(invalid("too many queues".to_owned()));
         }
-        write(options, topic, &format!("{QUEUE}{name}"))?;
+        write(options, topic, &format!("{QUEUE}{partitions} {name}"))?;
         self.read(options, topic)?;
-        self.number(name).ok_or_else(|| {
+        self.find(name).ok_or_else(|| {
             invalid(format!(
                 "Kafka has lost the line of queue `{name}` in topic {topic}"
             ))
@@ -130,9 +137,12 @@ impl QueueLog {
     }
 
     fn take(&mut self, line: &str) {
-        if let Some(name) = line.strip_prefix(QUEUE) {
-            if !self.queues.iter().any(|queue| queue == name) {
-                self.queues.push(name.to_owned());
+        let queue = line.strip_prefix(QUEUE).and_then(|rest| rest.split_once(' '));
+        if let Some((partitions, name)) = queue
+            && let Ok(partitions) = partitions.parse()
+        {
+            if self.find(name).is_none() {
+                self.queues.push((name.to_owned(), partitions));
             }
         } else if let Some((queue, group)) = line.strip_prefix(GROUP).and_then(|rest| rest.split_once(' '))
             && let Ok(queue) = queue.parse()
@@ -202,19 +212,20 @@ mod tests {
     fn the_first_line_of_a_name_numbers_it() {
         let mut log = QueueLog::default();
         for line in [
-            "queue Main",
-            "queue a/b c",
+            "queue 4 Main",
+            "queue 24 a/b c",
             "group 1 ingest",
-            "queue Main",
+            "queue 5 Main",
+            "queue many Wrong",
             "later 5",
-            "queue Last",
+            "queue 1 Last",
         ] {
             log.take(line);
         }
-        assert_eq!(log.number("Main"), Some(QueueId(0)));
-        assert_eq!(log.number("a/b c"), Some(QueueId(1)));
-        assert_eq!(log.number("Last"), Some(QueueId(2)));
-        assert_eq!(log.number("None"), None);
+        assert_eq!(log.find("Main"), Some((QueueId(0), 4)), "the first line counts");
+        assert_eq!(log.find("a/b c"), Some((QueueId(1), 24)));
+        assert_eq!(log.find("Last"), Some((QueueId(2), 1)));
+        assert_eq!(log.find("None"), None);
         assert_eq!(
             log.groups.into_iter().collect::<Vec<_>>(),
             [(QueueId(1), "ingest".to_owned())]

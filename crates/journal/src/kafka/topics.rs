@@ -28,8 +28,8 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// What a topic is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TopicKind {
-    /// The records of a queue.
-    Queue,
+    /// The records of a queue with so many partitions.
+    Queue(u16),
     /// The numbers of queues.
     QueueLog,
 }
@@ -174,7 +174,7 @@ impl Topics {
             None => 1 + usize::from(copies >= REPLICATION),
         };
         let partitions = match kind {
-            TopicKind::Queue => i32::from(kafka.partitions),
+            TopicKind::Queue(partitions) => i32::from(partitions),
             TopicKind::QueueLog => 1,
         };
         let (needed, largest) = (needed.to_string(), largest_message(&self.options).to_string());
@@ -246,7 +246,7 @@ impl Topics {
         }
         let copies = self.copies(topic);
         let needed = number("min.insync.replicas").unwrap_or(1);
-        if kind == TopicKind::Queue && copies.is_some_and(|copies| copies > 1 && needed < 2) {
+        if kind != TopicKind::QueueLog && copies.is_some_and(|copies| copies > 1 && needed < 2) {
             tracing::warn!(
                 topic,
                 ?copies,
