@@ -114,6 +114,9 @@ def test_everybody_reads_what_the_system_shares_and_only_its_administrator_chang
         page = tenancy.admin.get("/api/widgetTypes", pageSize=1, page=0, scadaFirst="true", sortProperty="name").json()
         assert page["data"][0]["scada"] is True
         tenancy.admin.get("/api/widgetTypes", pageSize=1, page=0, widgetTypeList="gauge", expect=400)
+        # As ThingsBoard's own pages write it.
+        tenancy.admin.get("/api/widgetTypes", pageSize=1, page=0, fullSearch="false      ")
+        tenancy.admin.get("/api/widgetTypes", pageSize=1, page=0, fullSearch="fal se", expect=400)
     finally:
         sysadmin.delete(f"/api/widgetType/{shared['id']['id']}")
 
