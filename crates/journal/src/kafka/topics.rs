@@ -265,7 +265,7 @@ impl Topics {
         Some(topic.partitions().first()?.replicas().len())
     }
 
-    /// The first block of a partition, and the one after the last.
+    /// The offset of the first block of a partition, and that after the last one.
     pub(crate) fn bounds(&self, topic: &str, partition: i32) -> Result<(u64, u64), JournalError> {
         let (first, end) = self
             .admin
@@ -283,7 +283,7 @@ impl Topics {
     ) -> Result<Vec<(Arc<LogPartition>, KafkaError)>, KafkaError> {
         let mut list = TopicPartitionList::new();
         for (log, block) in blocks {
-            list.add_partition_offset(&log.topic, log.index(), Offset::Offset(*block as i64))?;
+            list.add_partition_offset(&log.topic, log.index(), Offset::Offset(log.offset_of(*block)))?;
         }
         let done = block_on(self.admin.delete_records(&list, &self.timeouts()))?;
         let mut failed = Vec::new();
@@ -293,7 +293,7 @@ impl Topics {
             };
             match (entry.error(), entry.offset()) {
                 (Err(error), _) => failed.push((Arc::clone(log), error)),
-                (Ok(()), Offset::Offset(first)) => log.trimmed_to(u64::try_from(first).unwrap_or(0)),
+                (Ok(()), Offset::Offset(first)) => log.trimmed_to(log.block_at(first)),
                 (Ok(()), _) => {}
             }
         }
