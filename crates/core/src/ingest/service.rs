@@ -228,7 +228,10 @@ impl IngestService {
         let store = &self.shared.store;
         for partition in partitions(uplink) {
             let stored = store.resume_position(partition).await?.unwrap_or_default();
-            if uplink.journal().end(partition) > stored || !store.states(partition).await?.is_empty() {
+            let end = uplink.journal().end(partition);
+            if uplink.journal().records_between(partition, stored, end) > 0
+                || !store.states(partition).await?.is_empty()
+            {
                 return Ok(true);
             }
         }

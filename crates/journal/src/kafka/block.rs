@@ -12,6 +12,8 @@
 //! | 4 | bytes of the records |
 //! | … | the records, each after its length as `u32`; as an LZ4 block if compressed |
 //!
+//! A block has a number: its offset in Kafka, counted from the base of its queue ([`super::queue_log`]).
+//!
 //! Numbers are little-endian. Kafka itself has checksums. Records are compressed here, so that Kafka sees one record
 //! where there are a thousand.
 
@@ -31,8 +33,8 @@ const SMALL: usize = 256;
 
 /// The position of a record. The number may be that of the record after the last one of a full block, which is the first
 /// position of the next block.
-pub(crate) const fn position(offset: u64, number: u64) -> u64 {
-    (offset << INDEX_BITS) + number
+pub(crate) const fn position(block: u64, number: u64) -> u64 {
+    (block << INDEX_BITS) + number
 }
 
 /// The block of a position, and the number of its record there.

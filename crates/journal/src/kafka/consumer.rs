@@ -281,7 +281,7 @@ impl Cursor {
 
     fn assignment(&self) -> Result<TopicPartitionList, KafkaError> {
         let mut list = TopicPartitionList::new();
-        let block = KafkaOffset::Offset(place(self.next).0 as i64);
+        let block = KafkaOffset::Offset(self.log.offset_of(place(self.next).0));
         list.add_partition_offset(&self.log.topic, self.log.index(), block)?;
         Ok(list)
     }
@@ -323,7 +323,7 @@ impl Cursor {
         self.last = None;
         // Else the first read begins there.
         if self.is_fetched {
-            let block = KafkaOffset::Offset(place(to).0 as i64);
+            let block = KafkaOffset::Offset(self.log.offset_of(place(to).0));
             let moved = group
                 .consumer
                 .seek(&self.log.topic, self.log.index(), block, Duration::ZERO);
@@ -389,7 +389,7 @@ impl Cursor {
             }
         };
         let (from, skipped) = place(self.next);
-        let number = u64::try_from(message.offset()).unwrap_or(0);
+        let number = self.log.block_at(message.offset());
         if number < from {
             return Ok(true);
         }
@@ -458,7 +458,7 @@ impl Cursor {
         let topic = &self.log.topic;
         if shared.options.discard_damaged && !matches!(bad, block::BadBlock::Version(_)) {
             shared.kafka_metrics.discarded.increment(1);
-            tracing::error!(%topic, partition = self.log.index(), message = number, %bad, "left out a message that is no block of the journal");
+            tracing::error!(%topic, partition = self.log.index(), message = self.log.offset_of(number), %bad, "left out a message that is no block of the journal");
             self.next = position(number + 1, 0);
             return Ok(true);
         }
@@ -468,7 +468,7 @@ impl Cursor {
             "find out who else writes to this topic, and set `journal.discard-damaged` for one start, which leaves such \
              messages out"
         };
-        let index = self.log.index();
+        let (index, number) = (self.log.index(), self.log.offset_of(number));
         let report =
             format!("message {number} of partition {index} of topic {topic}: {bad}. What to do: {advice}");
         // Read again at the next attempt.

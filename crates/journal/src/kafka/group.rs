@@ -69,7 +69,7 @@ impl ConsumerGroup {
                     match entry.offset() {
                         Offset::Offset(block) => {
                             let number = entry.metadata().parse().unwrap_or(0);
-                            Some(position(u64::try_from(block).unwrap_or(0), number))
+                            Some(position(log.block_at(block), number))
                         }
                         _ => None,
                     }
@@ -147,7 +147,7 @@ impl ConsumerGroup {
             known.is_stored = true;
             let (block, number) = place(known.position);
             let mut entry = list.add_partition(&known.log.topic, known.log.index());
-            entry.set_offset(Offset::Offset(block as i64))?;
+            entry.set_offset(Offset::Offset(known.log.offset_of(block)))?;
             if number > 0 {
                 entry.set_metadata(number.to_string());
             }

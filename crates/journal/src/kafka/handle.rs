@@ -175,21 +175,23 @@ impl KafkaShared {
         // Held all the time, so that nobody else opens the same queue.
         let mut log = self.queue_log.lock();
         let known = log.find(name);
-        if let Some((queue, _)) = known
-            && !self.table.read().queue(queue).is_empty()
+        if let Some(line) = known
+            && !self.table.read().queue(line.queue).is_empty()
         {
-            return Ok(queue);
+            return Ok(line.queue);
         }
         if asked == 0 {
             return Err(invalid(format!("queue `{name}` needs at least one partition")));
         }
         let topic: Arc<str> = self.topics.of_queue(name)?.into();
-        let wanted = known.map_or(self.options.kafka.partitions, |(_, partitions)| partitions);
+        let wanted = known.map_or(self.options.kafka.partitions, |line| line.partitions);
         let (found, is_new) = self.topics.ensure(&topic, TopicKind::Queue(wanted))?;
         if is_new && known.is_some() {
             tracing::error!(%topic, "a topic of the journal is gone from Kafka with all that was in it, it was created again");
         }
-        let (queue, count) = log.add_queue(&self.options, &self.topics.queue_log(), (name, found))?;
+        let is_again = is_new && known.is_some();
+        let line = log.add_queue(&self.options, &self.topics.queue_log(), (name, found), is_again)?;
+        let (queue, count) = (line.queue, line.partitions);
         if found < count {
             return Err(JournalError::Corrupt(format!(
                 "topic {topic} has {found} partitions, but queue `{name}` was created with {count}: restore it, or delete \
@@ -206,7 +208,8 @@ impl KafkaShared {
         let partitions = (0..count).zip(ends).map(|(index, ends)| {
             let partition = Partition { queue, index };
             let slot = base + usize::from(index);
-            Arc::new(LogPartition::new(partition, Arc::clone(&topic), slot, ends))
+            let place = (partition, Arc::clone(&topic), slot);
+            Arc::new(LogPartition::new(place, line.base, ends))
         });
         table.add(queue, partitions.collect());
         Ok(queue)

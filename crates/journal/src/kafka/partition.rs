@@ -22,6 +22,8 @@ pub(crate) struct LogPartition {
     pub(crate) topic: Arc<str>,
     /// Its index in the outbox.
     pub(crate) slot: usize,
+    /// The number of the block at offset 0.
+    base: u64,
     /// The first block that Kafka still has.
     first: AtomicU64,
     /// The block after the last durable one.
@@ -47,11 +49,18 @@ struct LogUsage {
 }
 
 impl LogPartition {
-    pub(crate) fn new(partition: Partition, topic: Arc<str>, slot: usize, (first, end): (u64, u64)) -> Self {
+    /// Makes a partition of which Kafka has told the ends, as offsets.
+    pub(crate) fn new(
+        (partition, topic, slot): (Partition, Arc<str>, usize),
+        base: u64,
+        (first, end): (u64, u64),
+    ) -> Self {
+        let (first, end) = (base + first, base + end);
         Self {
             partition,
             topic,
             slot,
+            base,
             first: AtomicU64::new(first),
             end: AtomicU64::new(end),
             written: AtomicU64::new(end),
@@ -65,6 +74,16 @@ impl LogPartition {
     /// Kafka's number of the partition.
     pub(crate) fn index(&self) -> i32 {
         i32::from(self.partition.index)
+    }
+
+    /// The number of the block at an offset.
+    pub(crate) fn block_at(&self, offset: i64) -> u64 {
+        self.base + u64::try_from(offset).unwrap_or(0)
+    }
+
+    /// The offset of a block.
+    pub(crate) fn offset_of(&self, block: u64) -> i64 {
+        i64::try_from(block.saturating_sub(self.base)).unwrap_or(i64::MAX)
     }
 
     /// The first block.
@@ -103,7 +122,7 @@ impl LogPartition {
         *self.usage.lock() = LogUsage::default();
     }
 
-    /// Takes the ends that Kafka has told.
+    /// Takes the ends that Kafka has told, as blocks.
     pub(crate) fn take_ends(&self, (first, end): (u64, u64)) {
         self.first.store(first, Ordering::Release);
         self.extend_to(end);
@@ -141,6 +160,7 @@ impl LogPartition {
 
     /// The number of records between two positions: exact within a block, else by the mean of the blocks seen.
     pub(crate) fn records_between(&self, from: u64, to: u64) -> u64 {
+        let from = from.max(position(self.first(), 0));
         let ((from_block, from_number), (to_block, to_number)) = (place(from), place(to));
         if from >= to || from_block == to_block {
             return to.saturating_sub(from);
@@ -224,7 +244,7 @@ mod tests {
             queue: QueueId(0),
             index: 1,
         };
-        LogPartition::new(partition, "topic".into(), 0, (2, 10))
+        LogPartition::new((partition, "topic".into(), 0), 0, (2, 10))
     }
 
     #[test]
@@ -239,6 +259,20 @@ mod tests {
             };
             assert_eq!((first, next), (position(2, 0), position(10, 0)));
         }
+    }
+
+    #[test]
+    fn blocks_are_numbered_from_the_base() {
+        let partition = partition().partition;
+        let log = LogPartition::new((partition, "topic".into(), 0), 1 << 40, (2, 10));
+        assert_eq!((log.first(), log.end()), ((1 << 40) + 2, (1 << 40) + 10));
+        assert_eq!(log.block_at(7), (1 << 40) + 7);
+        assert_eq!((log.offset_of((1 << 40) + 7), log.offset_of(3)), (7, 0));
+        assert_eq!(
+            log.records_between(0, position((1 << 40) + 4, 0)),
+            2,
+            "what is not there does not count"
+        );
     }
 
     #[test]

@@ -1,11 +1,20 @@
 //! The numbers of queues, and their groups, as lines of a topic.
 //!
-//! `queue 24 Main` says that there is a queue with so many partitions, `group 0 ingest` that a group consumes queue 0. The
-//! number of a queue is the number of `queue` lines with other names before its first one, which counts. Whoever reads the
-//! topic finds the same numbers, whoever else writes to it. Lines are never deleted.
+//! | line | says |
+//! |---|---|
+//! | `queue 24 7340032 Main` | there is a queue with so many partitions, and a base |
+//! | `again 9437184 Main` | the topic of the queue was gone, and begins anew with another base |
+//! | `group 0 ingest` | a group consumes queue 0 |
+//!
+//! The number of a queue is the number of `queue` lines with other names before its first one, which counts. Whoever reads
+//! the topic finds the same numbers, whoever else writes to it. Lines are never deleted.
+//!
+//! Blocks are numbered from the *base* of their queue, which grows with the time at which the topic was created. So a
+//! position is never used again: not by a topic that begins anew, and not for what a log of another kind has had, of which
+//! stored positions and the ids of messages tell.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fieldline_core::ports::{JournalError, QueueId};
 use rdkafka::config::FromClientConfigAndContext;
@@ -21,13 +30,35 @@ use crate::error::invalid;
 use crate::options::Options;
 
 const QUEUE: &str = "queue ";
+const AGAIN: &str = "again ";
 const GROUP: &str = "group ";
+/// Blocks that a partition may get in a second without meeting a later base: 2^20.
+const BASE_BITS: u32 = 20;
+/// How much a base grows at least, where the clock does not say more.
+const LEAST_STEP: u64 = 1 << 32;
+/// 2020-01-01, seconds.
+const EPOCH: u64 = 1_577_836_800;
+
+/// What is known of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueueLine {
+    pub(crate) queue: QueueId,
+    pub(crate) partitions: u16,
+    /// The number of the block at offset 0.
+    pub(crate) base: u64,
+}
+
+/// A base that was never used.
+fn new_base() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_secs().saturating_sub(EPOCH) << BASE_BITS
+}
 
 /// What the topic says.
 #[derive(Debug, Default)]
 pub(crate) struct QueueLog {
-    /// Names of queues and their partitions, by their numbers.
-    queues: Vec<(String, u16)>,
+    /// Names of queues, their partitions and bases, by their numbers.
+    queues: Vec<(String, u16, u64)>,
     /// Groups that have ever consumed a queue.
     pub(crate) groups: BTreeSet<(QueueId, String)>,
     /// The next message to read.
@@ -54,30 +85,37 @@ impl QueueLog {
 
     /// Names of all queues.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.queues.iter().map(|(name, _)| name.clone()).collect()
+        self.queues.iter().map(|(name, ..)| name.clone()).collect()
     }
 
-    /// The number of a queue, and of its partitions.
-    pub(crate) fn find(&self, name: &str) -> Option<(QueueId, u16)> {
-        let at = self.queues.iter().position(|(queue, _)| queue == name)?;
-        let (_, partitions) = self.queues.get(at)?;
-        u16::try_from(at).ok().map(|at| (QueueId(at), *partitions))
+    /// What is known of a queue.
+    pub(crate) fn find(&self, name: &str) -> Option<QueueLine> {
+        let at = self.queues.iter().position(|(queue, ..)| queue == name)?;
+        let (_, partitions, base) = *self.queues.get(at)?;
+        u16::try_from(at).ok().map(|at| QueueLine {
+            queue: QueueId(at),
+            partitions,
+            base,
+        })
     }
 
-    /// Gives a queue a number, if it has none.
+    /// Gives a queue a number, if it has none, and a new base, if its topic begins anew.
     pub(crate) fn add_queue(
         &mut self,
         options: &Options,
         topic: &str,
         (name, partitions): (&str, u16),
-    ) -> Result<(QueueId, u16), JournalError> {
-        if let Some(known) = self.find(name) {
-            return Ok(known);
-        }
+        is_again: bool,
+    ) -> Result<QueueLine, JournalError> {
+        let line = match self.find(name) {
+            Some(known) if !is_again => return Ok(known),
+            Some(known) => format!("{AGAIN}{} {name}", new_base().max(known.base + LEAST_STEP)),
+            None => format!("{QUEUE}{partitions} {} {name}", new_base()),
+        };
         if self.queues.len() > usize::from(u16::MAX) {
             return Err(invalid("too many queues".to_owned()));
         }
-        write(options, topic, &format!("{QUEUE}{partitions} {name}"))?;
+        write(options, topic, &line)?;
         self.read(options, topic)?;
         self.find(name).ok_or_else(|| {
             invalid(format!(
@@ -137,12 +175,24 @@ impl QueueLog {
     }
 
     fn take(&mut self, line: &str) {
-        let queue = line.strip_prefix(QUEUE).and_then(|rest| rest.split_once(' '));
-        if let Some((partitions, name)) = queue
-            && let Ok(partitions) = partitions.parse()
-        {
-            if self.find(name).is_none() {
-                self.queues.push((name.to_owned(), partitions));
+        let two = |rest: &str| {
+            let (number, rest) = rest.split_once(' ')?;
+            Some((number.parse::<u64>().ok()?, rest.to_owned()))
+        };
+        let queue = line
+            .strip_prefix(QUEUE)
+            .and_then(two)
+            .and_then(|(partitions, rest)| {
+                let (base, name) = two(&rest)?;
+                Some((name, u16::try_from(partitions).ok()?, base))
+            });
+        if let Some(queue) = queue {
+            if self.find(&queue.0).is_none() {
+                self.queues.push(queue);
+            }
+        } else if let Some((base, name)) = line.strip_prefix(AGAIN).and_then(two) {
+            if let Some((.., known)) = self.queues.iter_mut().find(|(queue, ..)| *queue == name) {
+                *known = base;
             }
         } else if let Some((queue, group)) = line.strip_prefix(GROUP).and_then(|rest| rest.split_once(' '))
             && let Ok(queue) = queue.parse()
@@ -212,19 +262,28 @@ mod tests {
     fn the_first_line_of_a_name_numbers_it() {
         let mut log = QueueLog::default();
         for line in [
-            "queue 4 Main",
-            "queue 24 a/b c",
+            "queue 4 100 Main",
+            "queue 24 200 a/b c",
             "group 1 ingest",
-            "queue 5 Main",
-            "queue many Wrong",
+            "queue 5 300 Main",
+            "queue many 1 Wrong",
+            "queue 1 Wrong",
             "later 5",
-            "queue 1 Last",
+            "again 400 a/b c",
+            "queue 1 0 Last",
         ] {
             log.take(line);
         }
-        assert_eq!(log.find("Main"), Some((QueueId(0), 4)), "the first line counts");
-        assert_eq!(log.find("a/b c"), Some((QueueId(1), 24)));
-        assert_eq!(log.find("Last"), Some((QueueId(2), 1)));
+        let line = |queue, partitions, base| {
+            Some(QueueLine {
+                queue: QueueId(queue),
+                partitions,
+                base,
+            })
+        };
+        assert_eq!(log.find("Main"), line(0, 4, 100), "the first line counts");
+        assert_eq!(log.find("a/b c"), line(1, 24, 400));
+        assert_eq!(log.find("Last"), line(2, 1, 0));
         assert_eq!(log.find("None"), None);
         assert_eq!(
             log.groups.into_iter().collect::<Vec<_>>(),

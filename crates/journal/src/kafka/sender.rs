@@ -67,15 +67,13 @@ impl ProducerContext for SenderContext {
 impl KafkaShared {
     fn was_written(&self, sent: &SentBlock, offset: i64) {
         let SentBlock { log, block, since } = sent;
-        match u64::try_from(offset) {
-            Ok(offset) => {
-                if !log.extend_by(offset) {
-                    self.set_back(log, offset + 1);
-                    log.is_doubtful.store(true, Ordering::Release);
-                }
-            }
+        let block_number = log.block_at(offset);
+        if offset < 0 {
             // Written by an attempt whose answer got lost: Kafka does not say where.
-            Err(_) => log.is_doubtful.store(true, Ordering::Release),
+            log.is_doubtful.store(true, Ordering::Release);
+        } else if !log.extend_by(block_number) {
+            self.set_back(log, block_number + 1);
+            log.is_doubtful.store(true, Ordering::Release);
         }
         log.note_block(block.records);
         log.note_written(log.end(), block.bytes.len());

@@ -114,6 +114,7 @@ impl KafkaShared {
     pub(crate) fn refresh(&self, log: &LogPartition) -> Result<(), JournalError> {
         let written = log.written();
         let (first, end) = self.topics.bounds(&log.topic, log.index())?;
+        let [first, end] = [first, end].map(|offset| log.block_at(i64::try_from(offset).unwrap_or(0)));
         if end < written {
             self.set_back(log, end);
         }

@@ -268,7 +268,7 @@ impl Topics {
         Some(topic.partitions().first()?.replicas().len())
     }
 
-    /// The first block of a partition, and the one after the last.
+    /// The offset of the first block of a partition, and that after the last one.
     pub(crate) fn bounds(&self, topic: &str, partition: i32) -> Result<(u64, u64), JournalError> {
         self.watermarks(topic, partition).map_err(ends_refused(topic))
     }
@@ -307,7 +307,7 @@ impl Topics {
     ) -> Result<Vec<(Arc<LogPartition>, KafkaError)>, KafkaError> {
         let mut list = TopicPartitionList::new();
         for (log, block) in blocks {
-            list.add_partition_offset(&log.topic, log.index(), Offset::Offset(*block as i64))?;
+            list.add_partition_offset(&log.topic, log.index(), Offset::Offset(log.offset_of(*block)))?;
         }
         let done = block_on(self.admin.delete_records(&list, &self.timeouts()))?;
         let mut failed = Vec::new();
@@ -317,7 +317,7 @@ impl Topics {
             };
             match (entry.error(), entry.offset()) {
                 (Err(error), _) => failed.push((Arc::clone(log), error)),
-                (Ok(()), Offset::Offset(first)) => log.trimmed_to(u64::try_from(first).unwrap_or(0)),
+                (Ok(()), Offset::Offset(first)) => log.trimmed_to(log.block_at(first)),
                 (Ok(()), _) => {}
             }
         }
