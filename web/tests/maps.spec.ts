@@ -164,3 +164,55 @@ test("a thing is placed on the plan, and its place is kept", async ({ page, prog
   await expect(plan.locator(".leaflet-marker-icon")).toHaveCount(0);
   expect((await stored()).some(({ key }) => key === "xPos")).toBe(false);
 });
+
+test("areas with holes and parts are reshaped", async ({ page, program }) => {
+  await page.setViewportSize({ width: 1300, height: 900 });
+  const field = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Field", type: "default" });
+  const outer = [[0.05, 0.1], [0.05, 0.9], [0.55, 0.9], [0.55, 0.1]];
+  const hole = [[0.2, 0.4], [0.2, 0.6], [0.4, 0.6]];
+  const far = [[0.7, 0.2], [0.7, 0.8], [0.95, 0.8], [0.95, 0.2]];
+  await program.call("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${field.id.id}/SERVER_SCOPE`, { area: [[outer, hole], [far]] }).catch(() => undefined);
+  const stored = async (): Promise<number[][][][]> => (await program.call<{ key: string; value: number[][][][] }[]>("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${field.id.id}/values/attributes/SERVER_SCOPE`)).find(({ key }) => key === "area")?.value ?? [];
+  const settings = {
+    mapType: "image",
+    imageSource: { sourceType: "image", url: PIXELS },
+    polygons: [layer({ dsEntityAliasId: "field", polygonKey: place("area", "attribute"), edit: { enabledActions: ["edit", "move"], attributeScope: "SERVER_SCOPE" } })],
+  };
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
+    title: "Areas",
+    configuration: { ...configuration, widgets: { plan: widget("system.image_map", "Plan", settings) }, entityAliases: { field: aliasOf("field", "Field") }, states: { default: { name: "d", root: true, layouts: { main: { widgets: { plan: { col: 0, row: 0, sizeX: 24, sizeY: 12 } }, gridSettings: { columns: 24 } } } } } },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
+  const plan = page.getByRole("region", { name: "Plan", exact: true });
+  await expect(plan.locator("path.leaflet-interactive")).toBeVisible();
+  await plan.getByRole("button", { name: "Edit map" }).click();
+  const picture = await plan.locator("img.leaflet-image-layer").boundingBox();
+  const at = (x: number, y: number): [number, number] => [(picture?.x ?? 0) + x * (picture?.width ?? 0), (picture?.y ?? 0) + y * (picture?.height ?? 0)];
+  await page.mouse.click(...at(0.8, 0.5));
+  const corners = plan.getByTitle("Corner; double click removes it");
+  const holes = plan.getByTitle("Corner of a hole; double click removes it");
+  await expect(corners).toHaveCount(8);
+  await expect(holes).toHaveCount(3);
+  await page.screenshot({ path: "test-results/screens/maps-hole.png" });
+  const drag = async (from: [number, number], to: [number, number]): Promise<void> => {
+    await page.mouse.move(...at(...from));
+    await page.mouse.down();
+    await page.mouse.move(...at(...to), { steps: 4 });
+    await page.mouse.up();
+  };
+  await drag([0.4, 0.6], [0.45, 0.75]);
+  await expect.poll(async () => (await stored())[0]?.[1]?.[2]?.map((value) => Math.round(value * 100) / 100)).toEqual([0.45, 0.75]);
+  expect((await stored())[0]?.[0]).toEqual(outer);
+  expect((await stored())[1]?.[0]).toEqual(far);
+
+  // The last three corners of a hole go together; the area around it stays.
+  await page.mouse.click(...at(0.8, 0.5));
+  await expect(holes).toHaveCount(3);
+  await holes.first().dblclick();
+  await expect.poll(stored).toEqual([[outer], [far]]);
+  await page.mouse.click(...at(0.8, 0.5));
+  await expect(corners).toHaveCount(8);
+  await drag([0.5, 0.5], [0.52, 0.5]);
+  await expect.poll(async () => Math.round(((await stored())[1]?.[0]?.[0]?.[0] ?? 0) * 100)).toBe(72);
+  expect(await findings(page)).toEqual([]);
+});

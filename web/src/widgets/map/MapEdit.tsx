@@ -85,7 +85,7 @@ function SelectBar({ view, item, onState }: { view: MapView; item: MapItem; onSt
     if (!isShape) {
       return undefined;
     }
-    const names = { corner: t("Corner; double click removes it"), middle: t("Side; drag for a new corner"), move: t("Moves the whole"), radius: t("Radius") };
+    const names = { corner: t("Corner; double click removes it"), hole: t("Corner of a hole; double click removes it"), middle: t("Side; drag for a new corner"), move: t("Moves the whole"), radius: t("Radius") };
     const made = new Handles(view, item, names, (drawn) => newest.current(item, drawn, t("{name} was changed.", { name: item.entity.name })));
     return () => made.end();
   }, [view, item, isShape]);

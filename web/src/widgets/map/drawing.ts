@@ -1,7 +1,7 @@
 // Drawing and reshaping by pointer: places, polygons, lines and circles.
 
 import L from "leaflet";
-import type { Circle, Nested, Place } from "./geometry";
+import { ringsOf, withRings, type Circle, type Nested } from "./geometry";
 import type { LayerKind } from "./layer";
 import type { MapItem } from "./items";
 import type { MapView } from "./MapView";
@@ -87,10 +87,25 @@ function handle(at: L.LatLng, name: string, kind: "corner" | "middle" | "move"):
 
 interface Names {
   corner: string;
+  hole: string;
   middle: string;
   move: string;
   radius: string;
 }
+
+interface RingHandles {
+  closed: boolean;
+  /** Whether it can be taken away whole. */
+  mayGo: boolean;
+  name: string;
+  show: (ring: L.LatLng[]) => void;
+  change: (ring: L.LatLng[]) => void;
+}
+
+/** Corners of the rings or lines of a shape. */
+type Corners = L.LatLng[][];
+
+const replaced = <T>(all: readonly T[], at: number, by: T): T[] => all.map((one, n) => (n === at ? by : one));
 
 /** Handles at the corners of a shape, in the middle of its sides, and one that moves it whole. */
 export class Handles {
@@ -115,8 +130,8 @@ export class Handles {
     const { circle, line } = this.item;
     if (circle !== undefined) {
       this.drawCircle(circle);
-    } else if (line !== undefined && line.every((one) => typeof one[0] === "number")) {
-      this.drawLine(line as Place[]);
+    } else if (line !== undefined) {
+      this.drawLine(line);
     }
   }
 
@@ -139,42 +154,59 @@ export class Handles {
     }
   }
 
-  private drawLine(places: Place[]): void {
+  /** Draws the handles of an area or a line: of all its parts, and of what is cut out of them. */
+  private drawLine(line: Nested[]): void {
     const { plane } = this.view;
     const closed = this.item.layer.kind === "polygons";
-    const points = places.map((place) => plane.toLatLng(place));
-    const change = (changed: L.LatLng[]): void => this.onChange({ line: changed.map((point): Nested => plane.toPlace(point)) });
+    const rings = ringsOf(line, closed);
+    const corners: Corners = rings.map(({ places }) => places.map((place) => plane.toLatLng(place)));
+    const change = (changed: Corners): void => this.onChange({ line: withRings(line, rings, changed.map((ring) => ring.map((point) => plane.toPlace(point)))) });
     const shape = this.view.shapes.layerOf(this.item.id);
-    const show = (changed: L.LatLng[]): void => {
+    const show = (changed: Corners): void => {
       if (shape instanceof L.Polyline) {
-        shape.setLatLngs(changed);
+        shape.setLatLngs(withRings(line, rings, changed) as L.LatLng[][]);
       }
     };
     if (this.mayEdit) {
-      points.forEach((point, n) => {
-        const corner = handle(point, this.names.corner, "corner").addTo(this.handles);
-        const moved = (): L.LatLng[] => points.map((one, at) => (at === n ? corner.getLatLng() : one));
-        corner.on("drag", () => show(moved()));
-        corner.on("dragend", () => change(moved()));
-        corner.on("dblclick", () => points.length > (closed ? 3 : 2) && change(points.filter((_one, at) => at !== n)));
-        const next = points[n + 1] ?? (closed ? points[0] : undefined);
-        if (next !== undefined) {
-          const middle = handle(L.latLng((point.lat + next.lat) / 2, (point.lng + next.lng) / 2), this.names.middle, "middle").addTo(this.handles);
-          const added = (): L.LatLng[] => [...points.slice(0, n + 1), middle.getLatLng(), ...points.slice(n + 1)];
-          middle.on("drag", () => show(added()));
-          middle.on("dragend", () => change(added()));
-        }
+      rings.forEach(({ isHole }, at) => {
+        const put = (ring: L.LatLng[]): Corners => replaced(corners, at, ring);
+        // A hole goes with its third last corner, and so does one line of several with its last but one.
+        const mayGo = closed ? isHole : rings.length > 1;
+        this.drawRing(corners[at] ?? [], { closed, mayGo, name: isHole ? this.names.hole : this.names.corner, show: (ring) => show(put(ring)), change: (ring) => change(put(ring)) });
       });
     }
     if (this.item.layer.edit.actions.has("move")) {
-      const center = L.latLngBounds(points).getCenter();
+      const center = L.latLngBounds(corners.flat()).getCenter();
       const whole = handle(center, this.names.move, "move").addTo(this.handles);
-      const moved = (): L.LatLng[] => {
+      const moved = (): Corners => {
         const to = whole.getLatLng();
-        return points.map((point) => L.latLng(point.lat + to.lat - center.lat, point.lng + to.lng - center.lng));
+        return corners.map((ring) => ring.map((point) => L.latLng(point.lat + to.lat - center.lat, point.lng + to.lng - center.lng)));
       };
       whole.on("drag", () => show(moved()));
       whole.on("dragend", () => change(moved()));
     }
+  }
+
+  private drawRing(points: L.LatLng[], { closed, mayGo, name, show, change }: RingHandles): void {
+    points.forEach((point, n) => {
+      const corner = handle(point, name, "corner").addTo(this.handles);
+      const moved = (): L.LatLng[] => replaced(points, n, corner.getLatLng());
+      corner.on("drag", () => show(moved()));
+      corner.on("dragend", () => change(moved()));
+      corner.on("dblclick", () => {
+        if (points.length > (closed ? 3 : 2)) {
+          change(points.filter((_one, at) => at !== n));
+        } else if (mayGo) {
+          change([]);
+        }
+      });
+      const next = points[n + 1] ?? (closed ? points[0] : undefined);
+      if (next !== undefined) {
+        const middle = handle(L.latLng((point.lat + next.lat) / 2, (point.lng + next.lng) / 2), this.names.middle, "middle").addTo(this.handles);
+        const added = (): L.LatLng[] => [...points.slice(0, n + 1), middle.getLatLng(), ...points.slice(n + 1)];
+        middle.on("drag", () => show(added()));
+        middle.on("dragend", () => change(added()));
+      }
+    });
   }
 }

@@ -90,6 +90,49 @@ export function flat(shape: Nested): Place[] {
   return isPair(shape) ? [shape] : (shape as Nested[]).flatMap(flat);
 }
 
+/** Corners one after another, nested as in the shape that they are of. */
+export type Nest<T> = T | Nest<T>[];
+
+export interface Ring {
+  places: Place[];
+  /** Whether it is cut out of the area around it. */
+  isHole: boolean;
+  /** Whether its last corner was the first one again, which is left out of its places. */
+  repeats: boolean;
+}
+
+/** Makes a shape of the same nesting: each ring or line becomes what `change` makes of it; what is left without corners goes. */
+export function mapRings<T>(shape: Nested[], change: (places: Place[], n: number, isHole: boolean) => T[], counter = { n: 0 }, isHole = false): Nest<T>[] {
+  const pairs = shape.filter(isPair);
+  if (pairs.length > 0) {
+    return change(pairs, counter.n++, isHole);
+  }
+  return (shape as Nested[][]).flatMap((part, at): Nest<T>[] => {
+    const made = mapRings(part, change, counter, at > 0 && part.some(isPair));
+    return made.length === 0 ? [] : [made];
+  });
+}
+
+/** Returns the rings or lines of a shape, in the order in which `mapRings` meets them. */
+export function ringsOf(shape: Nested[], closed: boolean): Ring[] {
+  const rings: Ring[] = [];
+  mapRings(shape, (places, _n, isHole) => {
+    const [first, last] = [places[0], places.at(-1)];
+    const repeats = closed && places.length > 3 && first?.[0] === last?.[0] && first?.[1] === last?.[1];
+    rings.push({ places: repeats ? places.slice(0, -1) : places, isHole: closed && isHole, repeats });
+    return places;
+  });
+  return rings;
+}
+
+/** Puts other corners into the rings of a shape; a ring without any goes. */
+export function withRings<T>(shape: Nested[], rings: readonly Ring[], corners: readonly T[][]): Nest<T>[] {
+  return mapRings(shape, (_places, n) => {
+    const [own, [first]] = [corners[n] ?? [], corners[n] ?? []];
+    return rings[n]?.repeats === true && first !== undefined ? [...own, first] : own;
+  });
+}
+
 export interface Step {
   ts: number;
   place: Place;

@@ -3,7 +3,7 @@ import type { EntityValues } from "@/dashboard/source";
 import { readKey } from "@/dashboard/model";
 import { marked } from "marked";
 import { escapeMarkdown, fillMarkup, formatted } from "./formatted";
-import { bearing, placeAt, placeOf, readCircle, readLine, stepsOf } from "./geometry";
+import { bearing, mapRings, placeAt, placeOf, readCircle, readLine, ringsOf, stepsOf, withRings, type Nested, type Place } from "./geometry";
 import { isOwnImage, ItemMaker } from "./items";
 import { readMap } from "./model";
 import { withActionTags } from "./markup";
@@ -81,6 +81,30 @@ describe("geometry", () => {
     expect(readLine("[1,2]", false)).toBeUndefined();
     expect(readCircle('{"latitude":1,"longitude":2,"radius":30}')).toEqual({ center: [1, 2], radius: 30 });
     expect(readCircle("null")).toBeUndefined();
+  });
+
+  test("rings of nested areas are changed where they are", () => {
+    const outer: Place[] = [[0, 0], [0, 9], [9, 9], [9, 0]];
+    const hole: Place[] = [[2, 2], [2, 3], [3, 3]];
+    const far: Place[] = [[20, 20], [20, 21], [21, 21]];
+    const parts: Nested[] = [[outer, hole], [far]];
+    const rings = ringsOf(parts, true);
+    expect(rings.map(({ places, isHole }) => [places.length, isHole])).toEqual([[4, false], [3, true], [3, false]]);
+    expect(withRings(parts, rings, [outer, [[4, 4], [4, 5], [5, 5]], far])).toEqual([[outer, [[4, 4], [4, 5], [5, 5]]], [far]]);
+    // What is left without corners goes, with what it was alone in.
+    expect(withRings(parts, rings, [outer, [], []])).toEqual([[outer]]);
+    expect(ringsOf([outer, hole], true).map(({ isHole }) => isHole)).toEqual([false, true]);
+    expect(ringsOf(outer, true)).toEqual([{ places: outer, isHole: false, repeats: false }]);
+    expect(ringsOf([far, hole], false).map(({ isHole }) => isHole)).toEqual([false, false]);
+    expect(mapRings(parts, (places) => places.map(([x, y]) => x + y))).toEqual([[[0, 9, 18, 9], [4, 5, 6]], [[40, 41, 42]]]);
+  });
+
+  test("a ring whose last corner is the first again stays one", () => {
+    const closed: Nested[] = [[[0, 0], [0, 9], [9, 9], [0, 0]]];
+    const rings = ringsOf(closed, true);
+    expect(rings[0]?.places).toHaveLength(3);
+    expect(withRings(closed, rings, [[[1, 1], [0, 9], [9, 9]]])).toEqual([[[1, 1], [0, 9], [9, 9], [1, 1]]]);
+    expect(ringsOf(closed, false)[0]?.places).toHaveLength(4);
   });
 
   test("trips: steps, the place at a moment, the direction", () => {
