@@ -283,7 +283,7 @@ impl Topics {
         let ask = |partition| loop {
             match self.watermarks(topic, partition) {
                 Err(error) if has_no_leader(&error) && Instant::now() < deadline => {
-                    std::thread::sleep(ASK_AGAIN_AFTER)
+                    std::thread::sleep(ASK_AGAIN_AFTER);
                 }
                 answer => return answer.map_err(ends_refused(topic)),
             }
