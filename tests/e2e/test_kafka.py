@@ -188,6 +188,39 @@ def test_a_topic_that_is_gone_is_told_of_and_made_again(make_server, kafka: Kafk
     server.stop()
 
 
+@pytest.mark.timeout(180)
+def test_a_log_that_moves_to_kafka_or_begins_anew_there_costs_nothing_new(make_server, kafka: Kafka, settings):
+    """Positions of what was stored before mean nothing in the new log."""
+    embedded = {name: value for name, value in settings.items() if "JOURNAL" not in name}
+    server = make_server(env=embedded)
+    rest = server.start().rest()
+    device = rest.create_device()
+    every = [send(server, device, "embedded")]
+    server.stop()
+    server.env |= settings
+    rest = server.start(within=60).rest()
+    assert "not used: the settings have it in Kafka" in server.log()
+    every.append(send(server, device, "kafka"))
+    check(rest, every[-1])
+    server.stop()
+
+    kafka.topics("--delete", "--topic", f"{settings['FIELDLINE_JOURNAL_KAFKA_PREFIX']}.q.Main")
+    rest = server.start(within=60).rest()
+    assert "it was created again" in server.log()
+    every.append(send(server, device, "again"))
+    for tally in every:
+        check(rest, tally)
+    server.stop()
+
+
+def send(server, device, key: str) -> Tally:
+    """Sends some points, and waits until all are acknowledged."""
+    tally = Tally(device, key)
+    with Load(server, [tally], window=5) as load:
+        eventually(lambda: load.acknowledged > 100)
+    return tally
+
+
 def test_what_kafka_needs_is_said_and_passwords_are_kept_secret(make_server, postgres):
     refused = run_cli(
         "config", env={"FIELDLINE_JOURNAL_KIND": "kafka", "FIELDLINE_JOURNAL_KAFKA_SERVERS": "localhost:9092"}

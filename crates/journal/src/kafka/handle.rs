@@ -202,7 +202,8 @@ impl KafkaShared {
             // Devices would find themselves in other partitions, before what they have sent is consumed.
             tracing::warn!(%topic, partitions = found, used = count, "partitions were added to a topic of the journal, they are not used");
         }
-        let ends = self.topics.bounds_once_led(&topic, (0..count).map(i32::from))?;
+        let ends = (0..count).map(|index| self.topics.bounds(&topic, i32::from(index)));
+        let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let mut table = self.table.write();
         let base = self.outbox.lock().add_partitions(count);
         let partitions = (0..count).zip(ends).map(|(index, ends)| {

@@ -21,9 +21,8 @@ const MAX_NAME: usize = 249;
 const REPLICATION: usize = 3;
 /// How long the servers may take to agree on a new topic.
 const CREATION_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// How long it takes until a server that was no leader is asked again.
-const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// How long to wait before they are asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a topic is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +31,20 @@ pub(crate) enum TopicKind {
     Queue(u16),
     /// The numbers of queues.
     QueueLog,
+}
+
+/// Whether servers that agree would answer otherwise.
+fn is_passing(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            RDKafkaErrorCode::UnknownPartition
+                | RDKafkaErrorCode::UnknownTopic
+                | RDKafkaErrorCode::UnknownTopicOrPartition
+                | RDKafkaErrorCode::LeaderNotAvailable
+                | RDKafkaErrorCode::NotLeaderForPartition
+        )
+    )
 }
 
 /// The topics, and the client that asks about them.
@@ -147,7 +160,7 @@ impl Topics {
                     self.check(topic, kind)?;
                     return Ok((count, is_new));
                 }
-                _ if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(50)),
+                _ if Instant::now() < deadline => std::thread::sleep(RETRY_PAUSE),
                 _ => {
                     return Err(invalid(format!(
                         "topic {topic} has partitions without a leader in Kafka"
@@ -270,32 +283,23 @@ impl Topics {
 
     /// The offset of the first block of a partition, and that after the last one.
     pub(crate) fn bounds(&self, topic: &str, partition: i32) -> Result<(u64, u64), JournalError> {
-        self.watermarks(topic, partition).map_err(ends_refused(topic))
-    }
-
-    /// The same, once all partitions have a leader: of a topic that was just created, a server may not know yet that it is one.
-    pub(crate) fn bounds_once_led(
-        &self,
-        topic: &str,
-        partitions: impl Iterator<Item = i32>,
-    ) -> Result<Vec<(u64, u64)>, JournalError> {
         let deadline = Instant::now() + CREATION_TIMEOUT;
-        let ask = |partition| loop {
-            match self.watermarks(topic, partition) {
-                Err(error) if has_no_leader(&error) && Instant::now() < deadline => {
-                    std::thread::sleep(ASK_AGAIN_AFTER);
+        let (first, end) = loop {
+            let told = self
+                .admin
+                .inner()
+                .fetch_watermarks(topic, partition, ANSWER_TIMEOUT);
+            match told {
+                Ok(ends) => break ends,
+                // Not all servers know of a new topic, or of a new leader, at the same time.
+                Err(error) if is_passing(&error) && Instant::now() < deadline => {
+                    std::thread::sleep(RETRY_PAUSE);
                 }
-                answer => return answer.map_err(ends_refused(topic)),
+                Err(error) => {
+                    return Err(refused(format!("ask Kafka for the ends of topic {topic}"))(error));
+                }
             }
         };
-        partitions.map(ask).collect()
-    }
-
-    fn watermarks(&self, topic: &str, partition: i32) -> Result<(u64, u64), KafkaError> {
-        let (first, end) = self
-            .admin
-            .inner()
-            .fetch_watermarks(topic, partition, ANSWER_TIMEOUT)?;
         let number = |offset: i64| u64::try_from(offset).unwrap_or(0);
         Ok((number(first), number(end)))
     }
@@ -329,15 +333,4 @@ impl Topics {
             .request_timeout(Some(ANSWER_TIMEOUT))
             .operation_timeout(Some(ANSWER_TIMEOUT))
     }
-}
-
-fn ends_refused(topic: &str) -> impl FnOnce(KafkaError) -> JournalError {
-    refused(format!("ask Kafka for the ends of topic {topic}"))
-}
-
-fn has_no_leader(error: &KafkaError) -> bool {
-    matches!(
-        error.rdkafka_error_code(),
-        Some(RDKafkaErrorCode::NotLeaderForPartition | RDKafkaErrorCode::LeaderNotAvailable)
-    )
 }
