@@ -74,7 +74,7 @@ test("code of actions asks before it acts, and can do no more than is allowed", 
           action("Endless", "while (true) {}"),
           action("Dialog", DIALOG, { type: "customPretty", customHtml: TEMPLATE, customCss: "h3 { color: rgb(1, 2, 3); }" }),
           { name: "Bad link", icon: "launch", type: "openURL", url: "javascript:top.hacked=1" },
-          { name: "Phone", icon: "send", type: "mobileAction", mobileAction: { type: "takePhoto" } },
+          { name: "Phone", icon: "send", type: "mobileAction", mobileAction: { type: "deviceProvision" } },
         ],
       },
     },
@@ -124,7 +124,7 @@ test("code of actions asks before it acts, and can do no more than is allowed", 
   await press("Bad link");
   await expect(page.getByText("The address of this action is none that may be opened.")).toBeVisible();
   await press("Phone");
-  await expect(page.getByText(/mobile app/)).toBeVisible();
+  await expect(page.getByText("“Phone” needs what this browser can't do here.")).toBeVisible();
 
   // A template becomes a dialog in a frame, which was allowed with the rest.
   await press("Dialog");

@@ -1,5 +1,6 @@
 // Widgets show stored values, and code of dashboards runs where it can reach nothing.
 
+import { findings } from "./axe";
 import { expect, logIn, test } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
@@ -89,4 +90,61 @@ test("each widget shows what is stored, and foreign code stays in its sandbox", 
   await region("Pie").getByRole("button", { name: "Save what Pie shows" }).click();
   await page.getByRole("menuitem", { name: "CSV" }).click();
   expect((await saving).suggestedFilename()).toBe("Pie.csv");
+});
+
+test("counts have the colors, sizes and arrangement of their settings", async ({ page, program }) => {
+  const count = { type: "entityCount", entityAliasId: "a1" };
+  const keys = [{ name: "count", type: "count" }];
+  const looks = {
+    plain: widget("system.entity_count", "Plain", keys, {}, count),
+    full: widget(
+      "system.entity_count",
+      "Full",
+      keys,
+      { settings: {
+        layout: "row",
+        label: "Things",
+        labelColor: { type: "constant", color: "#884400" },
+        icon: "mdi:gauge",
+        iconSize: 24,
+        iconColor: { type: "range", color: "#000000", rangeList: { range: [{ from: null, to: 1, color: "#ffff00" }, { from: 1, to: null, color: "#00ffff" }] } },
+        iconBackgroundSize: 44,
+        iconBackgroundColor: { type: "function", color: "#000000", colorFunction: "return value === 1 ? '#123456' : '#654321';" },
+        valueColor: { type: "gradient", color: "#000000", gradient: { minValue: 0, maxValue: 1, gradient: ["#ffffff", "#0000ff"] } },
+        showChevron: true,
+        chevronColor: "#666699",
+      } },
+      count,
+    ),
+    bare: widget("system.alarm_count", "Bare", keys, { settings: { showIconBackground: false, showLabel: false, autoScale: false, iconColor: { type: "constant", color: "#aa00aa" } } }, { type: "alarmCount", entityAliasId: "a1" }),
+    calm: widget("system.alarm_count", "Calm", keys, {}, { type: "alarmCount", entityAliasId: "a2" }),
+  };
+  const placed = Object.fromEntries(Object.keys(looks).map((id, n) => [id, { col: (n % 2) * 6, row: Math.floor(n / 2) * 3, sizeX: 6, sizeY: 3 }]));
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
+    title: "Counts",
+    configuration: { ...configuration, widgets: looks, states: { default: { name: "All", root: true, layouts: { main: { widgets: placed, gridSettings: { columns: 24 } } } } } },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
+  const region = (name: string) => page.getByRole("region", { name, exact: true });
+  const ground = (name: string) => region(name).locator("[data-ground]");
+  await expect(region("Full").locator("[data-value]")).toHaveText("1");
+  await expect(ground("Full")).toHaveCSS("color", "rgb(0, 255, 255)");
+  await expect(ground("Full")).toHaveCSS("background-color", "rgb(18, 52, 86)");
+  await expect(ground("Full")).toHaveCSS("min-width", "44px");
+  await expect(ground("Full").locator("svg")).toHaveAttribute("width", "24px");
+  await expect(region("Full").locator("[data-label]")).toHaveCSS("color", "rgb(136, 68, 0)");
+  await expect(region("Full").locator("[data-value]")).toHaveCSS("color", /^(color\(srgb 0 0 1\)|rgb\(0, 0, 255\))$/);
+  await expect(region("Full").locator("[data-chevron]")).toHaveCSS("color", "rgb(102, 102, 153)");
+  // In a row label and value are side by side; otherwise one is below the other.
+  const top = async (name: string, part: string): Promise<number> => Math.round((await region(name).locator(part).boundingBox())?.y ?? 0);
+  expect(await top("Full", "[data-label]")).toBeGreaterThan(await top("Full", "[data-value]"));
+  expect(await top("Plain", "[data-label]")).toBeLessThan(await top("Plain", "[data-value]"));
+  await expect(ground("Plain")).toHaveCSS("background-color", "rgb(241, 141, 23)");
+  await expect(ground("Calm")).toHaveCSS("background-color", "rgb(0, 105, 92)");
+  await expect(ground("Bare")).toHaveCSS("color", "rgb(170, 0, 170)");
+  await expect(ground("Bare")).toHaveCSS("background-color", "rgba(0, 0, 0, 0)");
+  await expect(region("Bare").locator("[data-label], [data-chevron]")).toHaveCount(0);
+  await expect(region("Full").locator("[data-label]")).toHaveText("Things");
+  expect(await findings(page)).toEqual([]);
+  await page.screenshot({ path: "test-results/screens/counts.png" });
 });

@@ -39,6 +39,8 @@ export interface Action {
   overlay: OverlayLook | undefined;
   /** The function of a custom action with its template. */
   code: { body: string; html: string; css: string } | undefined;
+  /** What it asks of a phone, with its functions. */
+  mobile: unknown;
   /** A function that decides whether the action is offered. */
   showBody: string | undefined;
   /** Column that a click on a cell is about; any without one. */
@@ -104,6 +106,7 @@ export function readAction(value: unknown): Action | undefined {
     rightLayout: action["openRightLayout"] === true,
     overlay: overlayOf(action),
     code: body === undefined ? undefined : { body, html: text(action["customHtml"]) ?? "", css: text(action["customCss"]) ?? "" },
+    mobile: action["mobileAction"],
     showBody: action["useShowWidgetActionFunction"] === true ? bodyOf(action["showWidgetActionFunction"]) : undefined,
     column: number(action["columnIndex"]),
   };

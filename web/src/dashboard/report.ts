@@ -91,7 +91,7 @@ function notesOf(widget: Widget, isMissing: (icon: string) => boolean): string[]
     ...(OTHER_LOOK.test(fqn) ? ["Its values and ranges are kept; the drawing is another one."] : []),
     ...(/\{\{.*\}\}|\*ng(If|For)|<mat-|<tb-|formGroup/.test(written) ? ["Its text is an Angular template: what it translates is shown in English, its bindings are not run."] : []),
     ...(actions.some((action) => action["type"] === "customPretty") ? ["An action opens a form of Angular, of which only plain HTML is shown."] : []),
-    ...(actions.some((action) => action["type"] === "mobileAction") ? ["An action needs the mobile app."] : []),
+    ...(actions.some((action) => object(action["mobileAction"])["type"] === "deviceProvision") ? ["An action needs the mobile app."] : []),
     ...(widget.datasources.some(({ type }) => type === "function") ? ["Its values are made up by functions; here such sources have none."] : []),
     ...(text(config["widgetCss"]) === undefined ? [] : ["Its styles hold here, but what they name may be called otherwise."]),
     ...(config["showTitleIcon"] === true && isMissing(text(config["titleIcon"]) ?? "") ? ["The icon of the title is not drawn."] : []),

@@ -28,5 +28,6 @@ export function useColor(settings: unknown, value: unknown, otherwise: string): 
   }, [body, argument]);
   const found = body === undefined ? undefined : made;
   const plain = colorOf(settings, typeof value === "number" ? value : Number(value), "");
-  return found ?? chosen(plain) ?? otherwise;
+  // What a gradient mixes was made here of safe colours.
+  return found ?? (plain.startsWith("color-mix(") ? plain : chosen(plain)) ?? otherwise;
 }

@@ -1,7 +1,7 @@
 // One value with its icon, name and age, laid out as settings say.
 
 import type { CSSProperties, ReactElement } from "react";
-import { number, text } from "@/dashboard/json";
+import { text } from "@/dashboard/json";
 import { fontStyle } from "@/dashboard/look";
 import { latestOf } from "@/dashboard/source";
 import { wasSent } from "@/dashboard/emptiness";
@@ -11,7 +11,7 @@ import type { WidgetProps } from "../registry";
 import { fillPattern } from "../text";
 import { useColor } from "../useColor";
 import { FitBox } from "./FitBox";
-import { fontOf, ValueDate, valueText } from "./parts";
+import { fontOf, sizeOf, ValueDate, valueText } from "./parts";
 import classes from "./card.module.css";
 
 const LAYOUTS = ["square", "vertical", "centered", "simplified", "horizontal", "horizontal_reversed"] as const;
@@ -24,8 +24,6 @@ export function layoutOf(fqn: string, settings: Record<string, unknown>): Layout
   }
   return LAYOUTS.find((one) => one === settings["layout"]) ?? (/horizontal_|label_value_card$|label_card$/.test(fqn) ? "horizontal" : "square");
 }
-
-const SIZE_UNIT = /^(px|em|rem|%|vw|vh)$/;
 
 export default function ValueCard({ widget, entities, sources }: WidgetProps): ReactElement {
   const { settings, fqn } = widget;
@@ -46,8 +44,7 @@ export default function ValueCard({ widget, entities, sources }: WidgetProps): R
   const words = pattern === undefined ? (key?.label ?? "") : fillPattern(pattern, entity, keys);
   const withDate = settings["showDate"] !== false && !isSimple && !/label_(value_)?card$/.test(fqn) && layout !== "vertical" && layout !== "simplified";
   const withIcon = settings["showIcon"] !== false && !isSimple && layout !== "simplified";
-  const unit = text(settings["iconSizeUnit"]) ?? "px";
-  const iconSize = `${Math.min(400, Math.max(8, number(settings["iconSize"]) ?? 40))}${SIZE_UNIT.test(unit) ? unit : "px"}`;
+  const iconSize = sizeOf(settings, "iconSize", 40);
 
   const label = settings["showLabel"] === false ? null : <div style={{ ...fontStyle(fontOf(settings, "labelFont", 16, "500", "1.5")), color: colors.label }}>{words}</div>;
   const icon = withIcon ? (

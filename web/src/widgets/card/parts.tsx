@@ -1,7 +1,7 @@
 // Parts that cards of values share.
 
 import type { ReactElement } from "react";
-import { object, type Json } from "@/dashboard/json";
+import { number, object, text, type Json } from "@/dashboard/json";
 import type { DataKey } from "@/dashboard/model";
 import { fontStyle } from "@/dashboard/look";
 import { NOT_SUPPORTED } from "@/dashboard/aggregated";
@@ -16,6 +16,14 @@ const SOFT = "var(--soft-text)";
 /** Fills in the parts of a font that settings leave out. */
 export function fontOf(settings: Json, name: string, size: number, weight: string, lineHeight: string): Json {
   return { size, weight, lineHeight, ...object(settings[name]) };
+}
+
+const SIZE_UNIT = /^(px|em|rem|%|vw|vh)$/;
+
+/** Returns the size of an icon or its ground, such as `iconSize` with its `iconSizeUnit`. */
+export function sizeOf(settings: Json, name: string, usual: number): string {
+  const unit = text(settings[`${name}Unit`]) ?? "px";
+  return `${Math.min(400, Math.max(8, number(settings[name]) ?? usual))}${SIZE_UNIT.test(unit) ? unit : "px"}`;
 }
 
 /** When a value came: how long ago, or in the format of the settings. */

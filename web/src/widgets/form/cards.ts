@@ -20,7 +20,12 @@ const GAUGES = [
   { value: "verticalBar", label: "Upright bar" },
 ];
 
-const showsLabel: FormField["when"] = ({ showLabel }) => showLabel !== false;
+type When = NonNullable<FormField["when"]>;
+const showsLabel: When = ({ showLabel }) => showLabel !== false;
+const showsIcon: When = ({ showIcon }) => showIcon !== false;
+const showsGround: When = ({ showIconBackground }) => showIconBackground !== false;
+/** Leaves a field to those of its own condition for which this one holds, too. */
+const only = (wanted: When) => (field: FormField): FormField => ({ ...field, when: (values) => wanted(values) && (field.when?.(values) ?? true) });
 const SCALE: FormField[] = [
   { name: "minValue", label: "Least value", type: "number" },
   { name: "maxValue", label: "Greatest value", type: "number" },
@@ -38,10 +43,21 @@ export const CARD_FORMS: readonly WidgetForm[] = [
   {
     names: /^(alarm|entity)_count$|\.(alarm|entity)_count$/,
     settings: [
-      { name: "label", label: "Label" },
+      { name: "layout", label: "Arrangement", type: "select", otherwise: "column", options: [{ value: "column", label: "One below the other" }, { value: "row", label: "Side by side" }] },
+      usuallyOn("autoScale", "As large as the card permits"),
+      usuallyOn("showLabel", "Show the label"),
+      { name: "label", label: "Label", when: showsLabel },
+      ...colors("labelColor", "Color of the label").map(only(showsLabel)),
       usuallyOn("showIcon", "Show an icon"),
-      { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES, when: ({ showIcon }) => showIcon !== false },
-      ...colors("iconBackgroundColor", "Color of the icon").filter(({ type, name }) => type !== "code" || name === ""),
+      { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES, when: showsIcon },
+      { name: "iconSize", label: "Size of the icon", type: "number", when: showsIcon },
+      ...colors("iconColor", "Color of the icon").map(only(showsIcon)),
+      usuallyOn("showIconBackground", "Show a ground behind the icon"),
+      { name: "iconBackgroundSize", label: "Size of the ground", type: "number", when: showsGround },
+      ...colors("iconBackgroundColor", "Color of the ground").map(only(showsGround)),
+      ...colors("valueColor", "Color of the value"),
+      { name: "showChevron", label: "Show an arrow at the end", type: "boolean" },
+      { name: "chevronColor", label: "Color of the arrow", type: "color", when: ({ showChevron }) => showChevron === true },
     ],
   },
   {
@@ -102,9 +118,9 @@ export const CARD_FORMS: readonly WidgetForm[] = [
       { name: "label", label: "Label", help: "Empty for that of the key.", when: showsLabel },
       usuallyOn("showDate", "Show when it came"),
       usuallyOn("showIcon", "Show an icon"),
-      { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES, when: ({ showIcon }) => showIcon !== false },
-      { name: "iconSize", label: "Size of the icon", type: "number", when: ({ showIcon }) => showIcon !== false },
-      ...colors("iconColor", "Color of the icon").map((field): FormField => ({ ...field, when: (values) => values["showIcon"] !== false && (field.when?.(values) ?? true) })),
+      { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES, when: showsIcon },
+      { name: "iconSize", label: "Size of the icon", type: "number", when: showsIcon },
+      ...colors("iconColor", "Color of the icon").map(only(showsIcon)),
       ...colors("valueColor", "Color of the value"),
     ],
   },

@@ -4,6 +4,7 @@ import { lazy, Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState, 
 import type { Action, ActionOrigin, OverlayLook } from "@/dashboard/actions";
 import { BoardContext, type Board, type Embedded } from "@/dashboard/board";
 import { noteClicks, recentClick, type ClickPlace } from "@/dashboard/lastClick";
+import type { CodeCall } from "@/dashboard/mobile";
 import type { Dashboard } from "@/dashboard/model";
 import { PartChoice } from "@/dashboard/part";
 import type { EntityValues } from "@/dashboard/source";
@@ -14,6 +15,7 @@ import { hasConsents, useConsents } from "@/sandbox/consent";
 import { useQuestions } from "@/sandbox/questions";
 
 const CodeRun = lazy(() => import("./CodeRun"));
+const DeviceRun = lazy(() => import("./DeviceRun"));
 const ConsentNote = lazy(() => import("./ConsentNote"));
 const QuestionDialog = lazy(() => import("./QuestionDialog"));
 const StateOverlay = lazy(() => import("./StateOverlay"));
@@ -24,6 +26,13 @@ export interface Job {
   action: Action;
   entity: EntityValues | undefined;
   origin: ActionOrigin;
+  /** One of the functions of an action that asks something of the device. */
+  call?: Call;
+}
+
+export interface Call extends CodeCall {
+  onResult?: (value: unknown) => void;
+  onFailure?: (message: string) => void;
 }
 
 export interface BoardProps {
@@ -51,6 +60,8 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
   drawing.current = draw;
   useLayoutEffect(() => (isOver ? undefined : forgetSandbox), [isOver]);
   const [jobs, setJobs] = useState<readonly Job[]>([]);
+  const add = (job: Omit<Job, "id">): void => setJobs((before) => [...before, { ...job, id: nextJob++ }].slice(-MOST_JOBS));
+  const end = (id: number): void => setJobs((before) => before.filter((job) => job.id !== id));
   const { user } = useSession();
   useConsents(({ changes }) => changes);
   const isAsked = useQuestions(({ asked }) => asked.length > 0);
@@ -68,7 +79,7 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
       draw: (state, embedded) => drawing.current(state, embedded),
       openOver: (state, look) => setOverlay({ state, look, clicked: recentClick() }),
       openDashboard: (...to) => newest.current.openDashboard(...to),
-      runCode: (action, entity, origin) => setJobs((before) => [...before, { id: nextJob++, action, entity, origin }].slice(-MOST_JOBS)),
+      runCode: (action, entity, origin) => add({ action, entity, origin }),
     }),
     [],
   );
@@ -76,9 +87,13 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
   const host = (
     <BoardContext value={board}>
       <Suspense>
-        {jobs.map((job) => (
-          <CodeRun key={job.id} job={job} board={board} onEnd={() => setJobs((before) => before.filter(({ id }) => id !== job.id))} />
-        ))}
+        {jobs.map((job) =>
+          job.action.type === "mobileAction" && job.call === undefined ? (
+            <DeviceRun key={job.id} job={job} onCode={add} onEnd={() => end(job.id)} />
+          ) : (
+            <CodeRun key={job.id} job={job} board={board} onEnd={() => end(job.id)} />
+          ),
+        )}
       </Suspense>
       <Suspense>{isAsked && !isOver && <QuestionDialog />}</Suspense>
       <Suspense>{!isOver && hasConsents() && <ConsentNote board={board} userId={user.id.id} />}</Suspense>

@@ -28,7 +28,16 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
   const used = useRef("");
   const end = useRef(onEnd);
   end.current = onEnd;
-  const { action, entity, origin } = job;
+  const { action, entity, origin, call } = job;
+  const failed = useRef((_message: string): void => undefined);
+  failed.current = (message) => {
+    if (call?.onFailure === undefined) {
+      notify.error(new Error(t("The code of “{name}” failed: {problem}", { name: action.name, problem: message })));
+    } else {
+      call.onFailure(message);
+      end.current();
+    }
+  };
   useEffect(() => {
     const bridge = new Bridge({
       board,
@@ -38,7 +47,7 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
         isOpen.current = open;
         setDialog(open ? { unknown } : undefined);
       },
-      onFailure: (message) => notify.error(new Error(t("The code of “{name}” failed: {problem}", { name: action.name, problem: message }))),
+      onFailure: (message) => failed.current(message),
     });
     let last = Date.now();
     const hear = async (event: MessageEvent<unknown>): Promise<void> => {
@@ -47,6 +56,12 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
         return;
       }
       last = Date.now();
+      const { kind, value } = object(event.data);
+      if (kind === "result" && call?.onResult !== undefined) {
+        call.onResult(value);
+        end.current();
+        return;
+      }
       const answer = await bridge.hear(event.data);
       last = Date.now();
       if (answer !== undefined) {
@@ -65,18 +80,18 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
       removeEventListener("message", listener);
       clearInterval(timer);
     };
-  }, [board, user.id.id, action.name]);
+  }, [board, user.id.id, call]);
   useEffect(() => {
     if (dialog !== undefined) {
       close.current?.focus();
     }
   }, [dialog]);
   const fail = (error: unknown): void => {
-    notify.error(new Error(t("The code of “{name}” failed: {problem}", { name: action.name, problem: messageOf(error) })));
+    failed.current(messageOf(error));
     end.current();
   };
   const start = async (): Promise<void> => {
-    const body = action.code?.body ?? "";
+    const body = call?.body ?? action.code?.body ?? "";
     const modules = await modulesIn(body);
     used.current = modules.length === 0 ? "" : JSON.stringify(modules);
     const data = contextData([...origin.sources]);
@@ -95,9 +110,11 @@ export default function CodeRun({ job, board, onEnd }: { job: Job; board: Board;
         entityLabel: entity?.latest.get("ENTITY_FIELD/label")?.value ?? "",
         htmlTemplate: action.code?.html ?? "",
         additionalParams: object(origin.extra),
+        ...call?.values,
       },
     };
-    const message = { kind: "start", html: "", css: `#container { box-sizing: border-box; padding: 0 16px; } ${action.code?.css ?? ""}`, modules, js: actionProgram(body, action.type === "customPretty", modules), state: JSON.parse(JSON.stringify(state)) as unknown };
+    const program = call === undefined ? actionProgram(body, action.type === "customPretty", modules) : actionProgram(body, call.draws, modules, { names: call.names, returns: call.onResult !== undefined });
+    const message = { kind: "start", html: "", css: `#container { box-sizing: border-box; padding: 0 16px; } ${action.code?.css ?? ""}`, modules, js: program, state: JSON.parse(JSON.stringify(state)) as unknown };
     frame.current?.contentWindow?.postMessage(message, "*");
   };
   return (

@@ -27,10 +27,8 @@ export function actOn(board: Board): Act {
         return;
       case "custom":
       case "customPretty":
-        board.runCode(action, entity, origin);
-        return;
       case "mobileAction":
-        notify.error(t("“{name}” uses the camera, the position or calls of ThingsBoard's mobile app, which a browser page can't.", { name: action.name }));
+        board.runCode(action, entity, origin);
         return;
       default:
         if (action.overlay === undefined) {
