@@ -88,6 +88,17 @@ export class Program {
     expect(answer.ok, `${path}: ${answer.status}`).toBe(true);
     return (await answer.json()) as T;
   }
+
+  /** Puts a symbol into the gallery and returns its link. */
+  async symbol(role: Role, title: string, drawing: string): Promise<string> {
+    const form = new FormData();
+    form.append("title", title);
+    form.append("imageSubType", "SCADA_SYMBOL");
+    form.append("file", new File([drawing], `${title}.svg`, { type: "image/svg+xml" }));
+    const answer = await fetch(`${this.url}/api/image`, { method: "POST", headers: { "X-Authorization": `Bearer ${await this.token(role)}` }, body: form });
+    expect(answer.ok, `the symbol ${title}: ${answer.status}`).toBe(true);
+    return ((await answer.json()) as { link: string }).link;
+  }
 }
 
 /** The program of the file whose tests run: what one file sets would be found by the next. */

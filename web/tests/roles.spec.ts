@@ -34,6 +34,12 @@ async function pathFor(program: Program, role: Role, row: ScreenRow): Promise<st
   if (!row.path.includes(":id")) {
     return row.path;
   }
+  const scope = /scada-symbols\/(tenant|system)/.exec(row.path)?.[1];
+  if (scope !== undefined) {
+    const drawing = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:tb="https://thingsboard.io/svg" viewBox="0 0 9 9"><rect tb:tag="walked" width="9" height="9"/></svg>';
+    const link = await program.symbol(scope === "tenant" ? "TENANT_ADMIN" : "SYS_ADMIN", `Walked by ${role}`, drawing);
+    return `${link.replace("/api/images/", "/resources/scada-symbols/")}/edit`;
+  }
   const kind = SCREENS.find(({ path, kind: own }) => own !== undefined && row.path.replace("/dashboard/", "/dashboards/").startsWith(`${path}/`))?.kind;
   if (kind?.type === "USER") {
     return row.path.replace(":id", (await program.call<Found>(role, "/api/auth/user")).id.id);

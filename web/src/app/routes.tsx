@@ -18,6 +18,7 @@ const RuleChains = loadable(() => import("@/screens/ruleChain/RuleChains"));
 const OverloadScreen = loadable(() => import("@/screens/overload/OverloadScreen"));
 const Images = loadable(() => import("@/screens/resources/Images"));
 const Resources = loadable(() => import("@/screens/resources/Resources"));
+const SymbolEditor = loadable(() => import("@/screens/symbols/SymbolEditor"));
 const WidgetEditor = loadable(() => import("@/screens/widgets/WidgetEditor"));
 const WidgetLibrary = loadable(() => import("@/screens/widgets/WidgetLibrary"));
 const Usage = loadable(() => import("@/screens/usage/Usage"));
@@ -38,6 +39,8 @@ const SHOWN: Record<string, Shown> = {
   "/overload": () => <OverloadScreen />,
   ...Object.fromEntries(GALLERIES.map((gallery): [string, Shown] => [gallery.path, () => <Images key={gallery.path} gallery={gallery} />])),
   ...Object.fromEntries(LIBRARIES.map((library): [string, Shown] => [library.path, () => <Resources key={library.path} library={library} />])),
+  "/resources/scada-symbols/tenant/:id/edit": (id) => <SymbolEditor key={id} scope="tenant" id={id} />,
+  "/resources/scada-symbols/system/:id/edit": (id) => <SymbolEditor key={id} scope="system" id={id} />,
   "/resources/widgets-library/widget-types/:id": (id) => <WidgetEditor key={id} id={id} />,
   "/resources/widgets-library/widgets-bundles": () => <WidgetLibrary />,
   "/usage": () => <Usage />,

@@ -31,6 +31,8 @@ const OWN: readonly ScreenRow[] = [
   { path: "/security-settings/auditLogs", label: "Audit log", section: "Settings", roles: TENANT },
   { path: "/overload", label: "Overload", section: "Overview", roles: LIBRARIANS },
   { path: "/resources/widgets-library/widget-types/:id", label: "Widget", roles: LIBRARIANS },
+  { path: "/resources/scada-symbols/tenant/:id/edit", label: "SCADA symbol", roles: TENANT },
+  { path: "/resources/scada-symbols/system/:id/edit", label: "SCADA symbol", roles: LIBRARIANS },
   ...[...GALLERIES, ...LIBRARIES].map(({ path, label }): ScreenRow => ({ path, label, section: "Resources", roles: LIBRARIANS })),
   { path: "/usage", label: "API usage", section: "Settings", roles: TENANT },
   ...SETTINGS_PAGES.map(({ path, label, roles }): ScreenRow => ({ path, label, section: "Settings", roles })),

@@ -2,6 +2,7 @@
 
 import { Badge, Button, Code, CopyButton, Drawer, Group, Image, Stack, Switch, Text } from "@mantine/core";
 import type { ReactElement, ReactNode } from "react";
+import { Link } from "wouter";
 import { api } from "@/api/client";
 import { useSession } from "@/app/session";
 import { formatTime, t } from "@/i18n";
@@ -11,7 +12,7 @@ import { notify } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";
 import { useImage } from "@/ui/images";
 import { UploadButton } from "@/ui/UploadButton";
-import { isOfSystem, mayChange, sizeText, versionOf, type StoredFile } from "./model";
+import { isOfSystem, mayChange, sizeText, symbolPath, versionOf, type StoredFile } from "./model";
 
 function Copied({ text, label }: { text: string; label: string }): ReactElement {
   return (
@@ -93,6 +94,11 @@ export function ImageDrawer({ file, accept, onClose, onChange }: Props): ReactEl
           </>
         )}
         <Group gap="xs">
+          {file.resourceSubType === "SCADA_SYMBOL" && (
+            <Button component={Link} href={symbolPath(file)} size="xs">
+              {t(editable ? "Edit the symbol" : "Look into the symbol")}
+            </Button>
+          )}
           {editable && (
             <UploadButton<StoredFile>
               size="xs"

@@ -34,6 +34,11 @@ export function versionOf({ link, etag }: StoredFile, part = ""): string {
   return `${link}${part}?v=${encodeURIComponent(etag ?? "")}`;
 }
 
+/** Returns the path of the screen that edits a symbol. It ends without a name of a file: those are asked for as files. */
+export function symbolPath({ link }: Pick<StoredFile, "link">): string {
+  return `${link.replace("/api/images/", "/resources/scada-symbols/")}/edit`;
+}
+
 /** Writes a number of bytes as people read it. */
 export function sizeText(bytes: number | undefined | null): string {
   if (bytes === undefined || bytes === null) {

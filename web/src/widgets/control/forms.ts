@@ -35,7 +35,8 @@ const MAKES = [
 /** Shows a field while another one has one of some values. */
 const where = (path: string, ...wanted: string[]) => (values: FormValues): boolean => wanted.includes(String(valueAt(values, path) ?? ""));
 
-function gets(path: string, kind: "state" | "value"): FormField[] {
+/** Fields of where a value comes from. */
+export function gets(path: string, kind: "state" | "value"): FormField[] {
   const action = `${path}.action`;
   const live = where(action, "GET_ATTRIBUTE", "GET_TIME_SERIES", "EXECUTE_RPC", "GET_DASHBOARD_STATE");
   return [
@@ -50,7 +51,8 @@ function gets(path: string, kind: "state" | "value"): FormField[] {
   ];
 }
 
-function sets(path: string): FormField[] {
+/** Fields of what a new value does. */
+export function sets(path: string): FormField[] {
   const action = `${path}.action`;
   const data = `${path}.valueToData`;
   const sends = where(action, "EXECUTE_RPC");

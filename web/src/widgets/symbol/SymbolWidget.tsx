@@ -47,7 +47,19 @@ async function iconsOf(properties: Record<string, Property>): Promise<Record<str
   return Object.fromEntries(drawings.flatMap(({ name, drawing }) => (drawing === undefined ? [] : [[name, drawing]])));
 }
 
-function DrawnSymbol({ symbol, widget, entities, act }: { symbol: SymbolModel } & Pick<WidgetProps, "widget" | "entities" | "act">): ReactElement {
+/** Values that somebody tries a symbol with, instead of those of devices. */
+export interface SymbolTest {
+  values: Json;
+  onAction: (id: string, value: unknown) => void;
+}
+
+interface DrawnProps extends Pick<WidgetProps, "entities" | "act"> {
+  symbol: SymbolModel;
+  title: string;
+  test?: SymbolTest;
+}
+
+export function DrawnSymbol({ symbol, title, entities, act, test }: DrawnProps): ReactElement {
   const frame = useRef<HTMLIFrameElement>(null);
   const [gate] = useState(() => new ActionGate());
   const [loaded, setLoaded] = useState(false);
@@ -57,10 +69,10 @@ function DrawnSymbol({ symbol, widget, entities, act }: { symbol: SymbolModel } 
   const setters = useMemo(() => new Map(symbol.behaviors.filter(({ type }) => type === "action").map(({ id, settings, valueType }) => [id, setterOf(settings, valueType === "BOOLEAN" ? { data: "CONSTANT", constant: false } : { data: "VALUE" })])), [symbol]);
   const control = useControl(entities, [...setters.values()][0]);
   const values = JSON.stringify(
-    Object.fromEntries(symbol.behaviors.filter(({ type }) => type === "value").map(({ id, valueType, settings }) => [id, readings.get(id)?.value ?? settings["defaultValue"] ?? emptyValue(valueType)])),
+    test?.values ?? Object.fromEntries(symbol.behaviors.filter(({ type }) => type === "value").map(({ id, valueType, settings }) => [id, readings.get(id)?.value ?? settings["defaultValue"] ?? emptyValue(valueType)])),
   );
-  const newest = useRef({ values, control, act, entity: entities[0] });
-  newest.current = { values, control, act, entity: entities[0] };
+  const newest = useRef({ values, control, act, entity: entities[0], test });
+  newest.current = { values, control, act, entity: entities[0], test };
   const post = (message: Json): void => {
     // The frame has no origin, so no narrower target than all can be named; it is the one that is addressed.
     frame.current?.contentWindow?.postMessage(message, "*");
@@ -76,6 +88,11 @@ function DrawnSymbol({ symbol, widget, entities, act }: { symbol: SymbolModel } 
       const setter = setters.get(String(id));
       const done = (problem?: string): void => post({ kind: "news", news: { done: { call, error: problem } } });
       if (behavior?.type !== "widgetAction" && setter === undefined) {
+        return;
+      }
+      if (newest.current.test !== undefined) {
+        newest.current.test.onAction(String(id), value);
+        done();
         return;
       }
       // Scripts of symbols act only after a click: the rights are those of whoever looks.
@@ -112,13 +129,18 @@ function DrawnSymbol({ symbol, widget, entities, act }: { symbol: SymbolModel } 
       post({ kind: "news", news: { values: JSON.parse(values) as Json } });
     }
   }, [loaded, values]);
+  const drawing = <iframe ref={frame} className={classes["symbol"]} sandbox="allow-scripts" src={SANDBOX_PAGE} title={title || symbol.title || t("Symbol")} onLoad={() => setLoaded(true)} />;
   return (
     <>
-      {symbol.behaviors.map((behavior) => (behavior.type === "value" ? <BehaviorReader key={behavior.id} behavior={behavior} target={control.target} onReading={onReading} /> : null))}
+      {test === undefined && symbol.behaviors.map((behavior) => (behavior.type === "value" ? <BehaviorReader key={behavior.id} behavior={behavior} target={control.target} onReading={onReading} /> : null))}
       {failure !== undefined && <EmptyState>{t("The code of this widget failed: {problem}", { problem: failure })}</EmptyState>}
-      <ControlFrame control={control} readings={[...readings.values()]} readOnly={setters.size === 0}>
-        <iframe ref={frame} className={classes["symbol"]} sandbox="allow-scripts" src={SANDBOX_PAGE} title={widget.title || symbol.title || t("Symbol")} onLoad={() => setLoaded(true)} />
-      </ControlFrame>
+      {test === undefined ? (
+        <ControlFrame control={control} readings={[...readings.values()]} readOnly={setters.size === 0}>
+          {drawing}
+        </ControlFrame>
+      ) : (
+        drawing
+      )}
     </>
   );
 }
@@ -144,5 +166,5 @@ export default function SymbolWidget({ widget, entities, act }: WidgetProps): Re
     return <Waiting />;
   }
   // The frame begins anew with another symbol, since its scripts may have changed anything.
-  return symbol === undefined ? <EmptyState>{t("This is no drawing that can be shown as a symbol.")}</EmptyState> : <DrawnSymbol key={JSON.stringify([content.length, symbol.properties])} symbol={symbol} widget={widget} entities={entities} act={act} />;
+  return symbol === undefined ? <EmptyState>{t("This is no drawing that can be shown as a symbol.")}</EmptyState> : <DrawnSymbol key={JSON.stringify([content.length, symbol.properties])} symbol={symbol} title={widget.title} entities={entities} act={act} />;
 }

@@ -57,13 +57,19 @@ export function merged(base: unknown, over: unknown): unknown {
     : over;
 }
 
-function readMetadata(content: string): Json {
+/** Reads what the file of a symbol says about itself; nothing if it says nothing that can be read. */
+export function metadataOf(content: string): Json {
   const [, cdata, plain] = METADATA.exec(content) ?? [];
   try {
     return object(JSON.parse(cdata ?? plain ?? "{}") as unknown);
   } catch {
     return {};
   }
+}
+
+/** Returns the file of a symbol without what it says about itself. */
+export function withoutMetadata(content: string): string {
+  return content.replace(METADATA, "");
 }
 
 const DEFAULTS: Record<string, unknown> = { text: "", textarea: "", number: 0, switch: false, color: "#000", select: "", units: "", icon: null, font: null };
@@ -93,11 +99,11 @@ function readProperties(properties: unknown[], stored: Json, fill: (pattern: str
 
 /** Reads a symbol with what a widget has stored for it; none if the content is no drawing. */
 export function readSymbol(content: string, settings: Json, fill: (pattern: string) => string = (pattern) => pattern): SymbolModel | undefined {
-  const drawing = /<svg[\s>][\s\S]*<\/svg>/i.exec(content.replace(METADATA, ""))?.[0];
+  const drawing = /<svg[\s>][\s\S]*<\/svg>/i.exec(withoutMetadata(content))?.[0];
   if (drawing === undefined) {
     return undefined;
   }
-  const metadata = readMetadata(content);
+  const metadata = metadataOf(content);
   const stored = object(settings["behavior"]);
   return {
     title: text(metadata["title"]) ?? "",

@@ -1,0 +1,123 @@
+// The editor of symbols: what is made in it is in the file as ThingsBoard has it, and works on a dashboard.
+
+import { findings } from "./axe";
+import { expect, logIn, test, type Program } from "./program";
+
+const DRAWING = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:tb="https://thingsboard.io/svg" viewBox="0 0 200 100"><rect x="1" y="1" width="198" height="98" fill="#eef"/><rect tb:tag="bar" x="20" y="20" width="10" height="60"/><circle tb:tag="knob" cx="170" cy="50" r="20"/></svg>`;
+
+async function contentOf(program: Program, link: string): Promise<string> {
+  return (await fetch(program.url + link, { headers: { "X-Authorization": `Bearer ${await program.token("TENANT_ADMIN")}` } })).text();
+}
+
+test("a symbol is made of a drawing, tried, saved, and used", async ({ page, program }) => {
+  test.setTimeout(120_000);
+  await page.setViewportSize({ width: 1500, height: 1100 });
+  const link = await program.symbol("TENANT_ADMIN", "Gauge", DRAWING);
+  await logIn(page, program, "TENANT_ADMIN", "/resources/scada-symbols");
+  await page.getByRole("row", { name: /Gauge/ }).click();
+  await page.getByRole("link", { name: "Edit the symbol" }).click();
+  await expect(page).toHaveURL(new RegExp(`/resources/scada-symbols/tenant/`));
+  const preview = page.frameLocator('iframe[title="Preview"]');
+  await expect(preview.locator("[tb\\:tag=bar]")).toHaveAttribute("width", "10");
+
+  // What is still missing is told before anything is stored.
+  await page.getByRole("textbox", { name: "Description" }).fill("Shows a level");
+  await page.getByRole("button", { name: /^Save Ctrl/ }).click();
+  await expect(page.getByText("A symbol needs a title.")).toBeVisible();
+  await page.getByRole("textbox", { name: "Title" }).fill("Level gauge");
+
+  await page.getByRole("tab", { name: "Behavior" }).click();
+  await page.getByRole("button", { name: "Add to: Behavior" }).click();
+  const choose = async (name: string, option: string, nth = 0): Promise<void> => {
+    await page.getByRole("combobox", { name }).nth(nth).click();
+    await page.getByRole("option", { name: option, exact: true }).click();
+  };
+  await page.getByRole("textbox", { name: "Id" }).fill("level");
+  await page.getByRole("textbox", { name: "Name" }).fill("Level");
+  await choose("Type of the value", "Number");
+  await choose("Comes from", "Telemetry");
+  await page.getByRole("textbox", { name: "Key" }).fill("level");
+  await page.getByRole("button", { name: "Add to: Behavior" }).click();
+  await page.getByRole("textbox", { name: "Id" }).nth(1).fill("push");
+  await page.getByRole("textbox", { name: "Name" }).nth(1).fill("Push");
+  await choose("Kind", "A value that it sets", 1);
+  await choose("Type of the value", "Number", 1);
+  await page.screenshot({ path: "test-results/screens/symbol-editor-behavior.png" });
+  expect(await findings(page)).toEqual([]);
+
+  await page.getByRole("tab", { name: "Properties" }).click();
+  await page.getByRole("button", { name: "Add to: Properties" }).click();
+  await page.getByRole("textbox", { name: "Id", exact: true }).fill("color");
+  await page.getByRole("textbox", { name: "Name" }).fill("Color of the bar");
+  await choose("Kind", "Color");
+  await page.getByRole("textbox", { name: "To begin with" }).fill("#ff8800");
+
+  await page.getByRole("tab", { name: "Tags" }).click();
+  const type = async (label: string, code: string): Promise<void> => {
+    await page.getByRole("textbox", { name: label }).click();
+    await page.keyboard.insertText(code);
+  };
+  await type("How “bar” is drawn", "element.width(ctx.values.level); element.fill(ctx.properties.color);");
+  await page.getByRole("navigation", { name: "Tags" }).getByRole("button", { name: "knob" }).click();
+  await type("What a click on “knob” does", "ctx.api.callAction(event, 'push', ctx.values.level + 1);");
+  await expect(page.getByRole("navigation", { name: "Tags" }).getByRole("button", { name: /bar/ })).toContainText("drawn");
+  await page.getByRole("button", { name: /^Run/ }).click();
+  await page.getByRole("textbox", { name: "Level", exact: true }).fill("75");
+  await expect(preview.locator("[tb\\:tag=bar]")).toHaveAttribute("width", "75");
+  await expect(preview.locator("[tb\\:tag=bar]")).toHaveAttribute("fill", "#ff8800");
+  await preview.getByRole("button", { name: "knob" }).click();
+  await expect(page.getByText("A click asked for “push” with 76.")).toBeVisible();
+  await page.screenshot({ path: "test-results/screens/symbol-editor.png" });
+  expect(await findings(page)).toEqual([]);
+
+  await page.getByRole("button", { name: /^Save Ctrl/ }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: "Level gauge" })).toBeVisible();
+  const content = await contentOf(program, link);
+  const metadata = JSON.parse(/<tb:metadata[^>]*><!\[CDATA\[([\s\S]*?)\]\]>/.exec(content)?.[1] ?? "") as object;
+  expect(metadata).toMatchObject({
+    title: "Level gauge",
+    widgetSizeX: 2,
+    widgetSizeY: 1,
+    tags: [{ tag: "bar", stateRenderFunction: "element.width(ctx.values.level); element.fill(ctx.properties.color);" }, { tag: "knob", actions: { click: { actionFunction: "ctx.api.callAction(event, 'push', ctx.values.level + 1);" } } }],
+    behavior: [{ id: "level", type: "value", valueType: "DOUBLE", defaultGetValueSettings: { action: "GET_TIME_SERIES", getTimeSeries: { key: "level" } } }, { id: "push", type: "action", valueType: "DOUBLE", defaultSetValueSettings: { action: "EXECUTE_RPC" } }],
+    properties: [{ id: "color", type: "color", default: "#ff8800" }],
+  });
+  expect((await program.call<{ title: string }>("TENANT_ADMIN", `${link}/info`)).title).toBe("Level gauge");
+
+  // A dashboard takes it as it is.
+  await program.send("A1_TEST_TOKEN", { level: 33 });
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
+    title: "With a symbol",
+    configuration: {
+      widgets: { s: { typeFullFqn: "system.scada_symbol", type: "rpc", config: { title: "Own symbol", showTitle: true, targetDevice: { type: "entity", entityAliasId: "a1" }, settings: { scadaSymbolUrl: `tb-image;${link}`, scadaSymbolObjectSettings: { behavior: {}, properties: {} } } } } },
+      states: { default: { name: "d", root: true, layouts: { main: { widgets: { s: { col: 0, row: 0, sizeX: 8, sizeY: 6 } }, gridSettings: { columns: 24 } } } } },
+      entityAliases: { a1: { id: "a1", alias: "a1", filter: { type: "entityName", entityType: "DEVICE", entityNameFilter: "Test Device A1" } } },
+    },
+  });
+  await page.goto(`${program.url}/dashboards/${board.id.id}`);
+  await expect(page.frameLocator('iframe[title="Own symbol"]').locator("[tb\\:tag=bar]")).toHaveAttribute("width", "33");
+});
+
+test("nobody's changes of a symbol are lost, and a broken drawing is not stored", async ({ page, program }) => {
+  const link = await program.symbol("TENANT_ADMIN", "Shared", DRAWING.replace("><rect", `><tb:metadata xmlns=""><![CDATA[{"title":"Shared","custom":1,"tags":[],"behavior":[],"properties":[]}]]></tb:metadata><rect`));
+  await logIn(page, program, "TENANT_ADMIN", `${link.replace("/api/images/", "/resources/scada-symbols/")}/edit`);
+  await page.getByRole("textbox", { name: "Description" }).fill("mine");
+  const theirs = new FormData();
+  theirs.append("file", new File([DRAWING], "Shared.svg", { type: "image/svg+xml" }));
+  await fetch(program.url + link, { method: "PUT", headers: { "X-Authorization": `Bearer ${await program.token("TENANT_ADMIN")}` }, body: theirs });
+  await page.getByRole("button", { name: /^Save Ctrl/ }).click();
+  await page.getByRole("dialog", { name: "Somebody else has changed this meanwhile" }).getByRole("button", { name: "Keep mine" }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  // What this editor doesn't know is kept.
+  expect(await contentOf(program, link)).toMatch(/"custom": 1[\s\S]*"description": "mine"|"description": "mine"[\s\S]*"custom": 1/);
+
+  await page.getByRole("tab", { name: "Drawing" }).click();
+  const before = await contentOf(program, link);
+  await page.getByRole("textbox", { name: "Drawing" }).click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.insertText("<svg><g></svg>");
+  await page.getByRole("button", { name: /^Save Ctrl/ }).click();
+  await expect(page.getByText(/The drawing is no correct SVG/)).toBeVisible();
+  expect(await contentOf(program, link)).toBe(before);
+});
