@@ -39,6 +39,11 @@ test("functions, actions and widgets of tenants use modules, which stay in the s
     fqn: "modular",
     descriptor: { type: "latest", sizeX: 6, sizeY: 3, resources: [], templateHtml: "<p id='said'></p>", templateCss: "", controllerScript: { body: "self.onInit = async () => { self.ctx.$container[0].querySelector('#said').textContent = tools.shout('reached') + ' ' + await tools.reach(); };", modules: tools }, settingsForm: [], defaultConfig: "{}" },
   });
+  await program.call("TENANT_ADMIN", "/api/widgetType", {
+    name: "Broken",
+    fqn: "broken",
+    descriptor: { type: "latest", sizeX: 6, sizeY: 3, resources: [], templateHtml: "", templateCss: "", controllerScript: { body: "tools.shout('');", modules: { tools: "tb-resource;/api/resource/js_module/tenant/gone.js" } }, settingsForm: [], defaultConfig: "{}" },
+  });
   const key = (settings: object): object => ({ name: "type", type: "entityField", label: "Type", settings });
   const source = (settings: object): object[] => [{ type: "entity", entityAliasId: "a", dataKeys: [key(settings)] }];
   const cell = (body: string, modules: object): object => ({ useCellContentFunction: true, cellContentFunction: { body, modules } });
@@ -47,9 +52,10 @@ test("functions, actions and widgets of tenants use modules, which stay in the s
   const widgets = {
     t: table("With a module", cell("return '<b>' + tools.shout(value) + '</b>';", tools), { rowClick: [{ name: "Shout", type: "custom", customFunction: run }] }),
     m: table("Without its module", cell("return tools.shout(value);", { tools: "tb-resource;/api/resource/js_module/tenant/gone.js" })),
+    b: { typeFullFqn: "tenant.broken", type: "latest", sizeX: 12, sizeY: 4, config: { title: "Broken", settings: {}, datasources: source({}) } },
     w: { typeFullFqn: "tenant.modular", type: "latest", sizeX: 12, sizeY: 4, config: { title: "Own", settings: {}, datasources: source({}) } },
   };
-  const places = { t: { col: 0, row: 0, sizeX: 12, sizeY: 6 }, m: { col: 12, row: 0, sizeX: 12, sizeY: 6 }, w: { col: 0, row: 6, sizeX: 12, sizeY: 4 } };
+  const places = { t: { col: 0, row: 0, sizeX: 12, sizeY: 6 }, m: { col: 12, row: 0, sizeX: 12, sizeY: 6 }, w: { col: 0, row: 6, sizeX: 12, sizeY: 4 }, b: { col: 12, row: 6, sizeX: 12, sizeY: 4 } };
   const made = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
     title: "Modules",
     configuration: {
@@ -63,6 +69,8 @@ test("functions, actions and widgets of tenants use modules, which stay in the s
   await expect(region.locator("td b")).toHaveText("MODULAR!");
   // The row is shown, whatever becomes of its function.
   await expect(page.getByRole("region", { name: "Without its module" }).getByText("Modular").first()).toBeVisible();
+  await expect(page.getByRole("alert").filter({ hasText: /^The module “tools” can't be had: / })).toHaveCount(1);
+  await expect(page.getByRole("region", { name: "Broken" })).toContainText("The module “tools” can't be had");
   await expect(page.getByRole("region", { name: "Own" }).frameLocator("iframe").locator("#said")).toHaveText("REACHED! nothing");
   await region.getByRole("row", { name: /Modular/ }).click();
   await expect(page.getByText("MODULAR! nothing")).toBeVisible();

@@ -3,7 +3,7 @@
 import { findings } from "./axe";
 import { expect, logIn, test, type Program } from "./program";
 
-const DRAWING = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:tb="https://thingsboard.io/svg" viewBox="0 0 200 100"><rect x="1" y="1" width="198" height="98" fill="#eef"/><rect tb:tag="bar" x="20" y="20" width="10" height="60"/><circle tb:tag="knob" cx="170" cy="50" r="20"/></svg>`;
+const DRAWING = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:tb="https://thingsboard.io/svg" viewBox="0 0 200 100"><rect x="1" y="1" width="198" height="98" fill="#eef"/><rect tb:tag="bar" x="20" y="20" width="10" height="60"/><circle cx="170" cy="50" r="20"/></svg>`;
 
 async function contentOf(program: Program, link: string): Promise<string> {
   return (await fetch(program.url + link, { headers: { "X-Authorization": `Bearer ${await program.token("TENANT_ADMIN")}` } })).text();
@@ -51,6 +51,18 @@ test("a symbol is made of a drawing, tried, saved, and used", async ({ page, pro
   await page.getByRole("textbox", { name: "Name" }).fill("Color of the bar");
   await choose("Kind", "Color");
   await page.getByRole("textbox", { name: "To begin with" }).fill("#ff8800");
+
+  // One element has its tag from a click on it, another from the list.
+  await page.getByRole("tab", { name: "Elements" }).click();
+  await page.frameLocator('iframe[title="Elements of the drawing"]').locator("circle").click();
+  await expect(page.getByRole("combobox", { name: "Element" })).toHaveValue("3 circle");
+  await page.getByRole("textbox", { name: "Its tag" }).fill("knob");
+  await page.getByRole("button", { name: "Give it this tag" }).click();
+  await expect(page.getByRole("combobox", { name: "Element" })).toHaveValue("3 circle – knob");
+  await choose("Element", "1 rect");
+  await expect(page.frameLocator('iframe[title="Elements of the drawing"]').locator("[data-chosen]")).toHaveAttribute("width", "198");
+  await page.screenshot({ path: "test-results/screens/symbol-editor-elements.png" });
+  expect(await findings(page)).toEqual([]);
 
   await page.getByRole("tab", { name: "Tags" }).click();
   const type = async (label: string, code: string): Promise<void> => {

@@ -1,6 +1,6 @@
 // Functions of dashboards, run where they can reach neither the page nor the network: in a worker of a sandboxed frame.
 
-import { forgetModules, modulesIn, type CodeModule } from "./modules";
+import { forgetModules, modulesIn, tellMissing, type CodeModule } from "./modules";
 
 /** A function body with the names of its parameters, and the arguments of each call. */
 export interface SandboxCalls {
@@ -71,6 +71,7 @@ export async function callInSandbox(calls: SandboxCalls): Promise<SandboxResult[
   try {
     modules = await modulesIn(calls.body);
   } catch (error) {
+    tellMissing(error);
     return calls.calls.map(() => ({ error: error instanceof Error ? error.message : String(error) }));
   }
   frame ??= openFrame();

@@ -3,6 +3,8 @@
 
 import { api } from "@/api/client";
 import { object, text } from "@/dashboard/json";
+import { t } from "@/i18n";
+import { messageOf, notify } from "@/ui/feedback";
 
 /** A module as the sandbox gets it: the name that the function knows it by, and its text. */
 export interface CodeModule {
@@ -59,13 +61,25 @@ export async function modulesIn(code: string): Promise<CodeModule[]> {
         return { alias, source: await coming };
       } catch (error) {
         loaded.delete(path);
-        throw new Error(`The module ${alias} can't be had: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+        throw new Error(t("The module “{alias}” can't be had: {problem}", { alias, problem: messageOf(error) }), { cause: error });
       }
     }),
   );
 }
 
+const told = new Set<string>();
+
+/** Says once for a dashboard that a module of its functions is missing: what they were to make is shown as it is stored. */
+export function tellMissing(error: unknown): void {
+  const message = messageOf(error);
+  if (!told.has(message)) {
+    told.add(message);
+    notify.error(error);
+  }
+}
+
 /** Forgets what was loaded, so that a module that was changed since is loaded anew. */
 export function forgetModules(): void {
   loaded.clear();
+  told.clear();
 }

@@ -16,6 +16,7 @@ import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { Fields } from "@/ui/form/Fields";
 import { BEHAVIORS, GENERAL, PROPERTIES } from "./forms";
 import { problemOf, readFile, writeFile, type SymbolFile } from "./symbolFile";
+import { Tagging } from "./Tagging";
 import { TagsTab, wordsOf } from "./TagsTab";
 
 const CodeEditor = lazy(() => import("@/ui/CodeEditor"));
@@ -145,6 +146,7 @@ function Editor({ path, stored, onStored }: { path: string; stored: Stored; onSt
             <Tabs.List mb="xs">
               <Tabs.Tab value="general">{t("General")}</Tabs.Tab>
               <Tabs.Tab value="tags">{t("Tags")}</Tabs.Tab>
+              <Tabs.Tab value="elements">{t("Elements")}</Tabs.Tab>
               <Tabs.Tab value="behavior">{t("Behavior")}</Tabs.Tab>
               <Tabs.Tab value="properties">{t("Properties")}</Tabs.Tab>
               <Tabs.Tab value="drawing">{t("Drawing")}</Tabs.Tab>
@@ -167,6 +169,9 @@ function Editor({ path, stored, onStored }: { path: string; stored: Stored; onSt
             </Tabs.Panel>
             <Tabs.Panel value="tags">
               <TagsTab drawing={file.drawing} metadata={file.metadata} change={change} />
+            </Tabs.Panel>
+            <Tabs.Panel value="elements">
+              <Tagging drawing={file.drawing} onChange={(drawing) => put((before) => ({ ...before, drawing }))} />
             </Tabs.Panel>
             <Tabs.Panel value="behavior">
               <Fields fields={BEHAVIORS} values={file.metadata} change={change} />

@@ -29,7 +29,7 @@ export function TagsTab({ drawing, metadata, change }: Props): ReactElement {
   const [chosen, setChosen] = useState(all[0]);
   const tag = chosen !== undefined && all.includes(chosen) ? chosen : all[0];
   if (tag === undefined) {
-    return <EmptyState>{t("The drawing has no tags yet. In “Drawing”, give elements an attribute: tb:tag='name'.")}</EmptyState>;
+    return <EmptyState>{t("The drawing has no tags yet. Give them to its elements in “Elements”.")}</EmptyState>;
   }
   const code = tagCode(metadata, tag);
   const put = (changed: Partial<TagCode>): void => change((before) => withTagCode(before, tag, changed));
