@@ -158,6 +158,8 @@ function familyWidget({ fqn, type, settings, source, keys }: (typeof FAMILIES)[n
 }
 
 test("each family of renderers shows what is stored, and none ends as an error", async ({ page, program }) => {
+  // Some seventy widgets of all kinds at once.
+  test.setTimeout(120_000);
   await program.send(TOKEN, { level: 40 });
   await program.send(TOKEN, { level: 42.5 });
   const widgets = Object.fromEntries([
