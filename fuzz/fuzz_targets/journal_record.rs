@@ -11,9 +11,11 @@ use std::task::{Context, Poll, Waker};
 
 use fieldline_core::ports::{AppendOrigin, ConsumerEvent, Journal, JournalConsumer, JournalError, Partition};
 use fieldline_journal::{EmbeddedJournal, Options, format};
+use fieldline_model::TenantId;
 use fieldline_model::kv::unpack;
 use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, diverted, message, rows, split};
 use libfuzzer_sys::fuzz_target;
+use uuid::Uuid;
 
 const LOG: u64 = 7;
 const RECORDS: u8 = 12;
@@ -117,7 +119,7 @@ fn files() -> &'static Files {
             };
             let mut append = pin!(
                 journal
-                    .append(partition, &batch, AppendOrigin::Device)
+                    .append(partition, &batch, AppendOrigin::Device(TenantId(Uuid::nil())))
                     .expect("there is room")
             );
             while append
