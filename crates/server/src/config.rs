@@ -82,6 +82,8 @@ pub(crate) struct Config {
     pub events: retention::Options,
     /// Time series, latest values and attributes.
     pub series: fieldline_storage::series::Options,
+    /// The Cassandra cluster of the time series, where `series.kind` is `cassandra`.
+    pub cassandra: fieldline_storage::series::CassandraOptions,
     /// The database of entities.
     pub sql: fieldline_storage::sql::Options,
     /// Logins, tokens and limits of the REST API.
@@ -115,6 +117,7 @@ impl Default for Config {
             usage: fieldline_core::usage::Options::default(),
             events: retention::Options::default(),
             series: fieldline_storage::series::Options::default(),
+            cassandra: fieldline_storage::series::CassandraOptions::default(),
             sql: fieldline_storage::sql::Options::default(),
             api: fieldline_api::Options::default(),
         }
@@ -234,4 +237,9 @@ impl HttpOptions {
 }
 
 /// Keys whose values are never printed.
-pub(crate) const SECRETS: [&str; 3] = ["admin-password", "journal.kafka.password", "sql.url"];
+pub(crate) const SECRETS: [&str; 4] = [
+    "admin-password",
+    "cassandra.password",
+    "journal.kafka.password",
+    "sql.url",
+];

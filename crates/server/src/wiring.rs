@@ -51,8 +51,8 @@ fn warn_of_unused(dir: &DataDir, config: &Config) {
         ),
         (
             dir.series(),
-            config.series.kind == SeriesKind::Sql,
-            "the database of `sql.url`",
+            config.series.kind != SeriesKind::Embedded,
+            "the database that `series.kind` names",
         ),
         (dir.journal(), config.journal.kind == JournalKind::Kafka, "Kafka"),
     ];
@@ -82,16 +82,16 @@ async fn open_series(
     clock: &SharedClock,
 ) -> Result<Arc<SeriesStore>, ServeError> {
     let (dir, options, clock) = (dir.series(), config.series.clone(), clock.clone());
-    let url = config.sql.url.clone().filter(|_| options.kind == SeriesKind::Sql);
-    let open = move || match url {
-        Some(url) => {
-            let tables = SqlSeriesOptions {
-                url,
-                connections: options.connections,
-            };
-            SeriesStore::open_sql(&tables, &options, clock)
-        }
-        None => SeriesStore::open(&dir, &options, clock),
+    let cassandra = config.cassandra.clone();
+    let owner = SqlSeriesOptions {
+        // The settings are refused without, where there is a need for it.
+        url: config.sql.url.clone().unwrap_or_default(),
+        connections: options.connections,
+    };
+    let open = move || match options.kind {
+        SeriesKind::Embedded => SeriesStore::open(&dir, &options, clock),
+        SeriesKind::Sql => SeriesStore::open_sql(&owner, &options, clock),
+        SeriesKind::Cassandra => SeriesStore::open_cassandra(&owner, &cassandra, &options, clock),
     };
     Ok(tokio::task::spawn_blocking(open)
         .await

@@ -266,7 +266,57 @@ impl<'a> AliasReader<'a> {
         self.put("sql.url", URL, url);
         match self.get(KIND) {
             None => self.put("series.kind", URL, text("sql")),
-            Some(kind) => self.put("series.kind", KIND, series_kind(kind)),
+            Some(kind) => {
+                self.put("series.kind", KIND, series_kind(kind));
+                if kind.eq_ignore_ascii_case("cassandra") {
+                    self.cassandra();
+                }
+            }
+        }
+    }
+
+    /// The cluster of the time series. Its keyspace is made as ThingsBoard's installation makes it, if it is not there.
+    fn cassandra(&mut self) {
+        const ENCRYPTS: &str = "CASSANDRA_USE_SSL";
+        const LOGS_IN: &str = "CASSANDRA_USE_CREDENTIALS";
+        if self
+            .get(ENCRYPTS)
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        {
+            let refusal = Err("false: connections to Cassandra are in clear");
+            self.put("cassandra.nodes", ENCRYPTS, refusal);
+        }
+        let variables = [
+            ("CASSANDRA_URL", "cassandra.nodes", Some("localhost:9042")),
+            (
+                "CASSANDRA_KEYSPACE_NAME",
+                "cassandra.keyspace",
+                Some("thingsboard"),
+            ),
+            ("CASSANDRA_LOCAL_DATACENTER", "cassandra.data-center", None),
+        ];
+        for (variable, path, default) in variables {
+            if let Some(value) = self.get(variable).or(default) {
+                self.put(path, variable, text(value));
+            }
+        }
+        self.put(
+            "cassandra.replication",
+            "CASSANDRA_KEYSPACE_NAME",
+            text("SimpleStrategy:1"),
+        );
+        if self
+            .get(LOGS_IN)
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        {
+            for (variable, path) in [
+                ("CASSANDRA_USERNAME", "cassandra.user"),
+                ("CASSANDRA_PASSWORD", "cassandra.password"),
+            ] {
+                if let Some(value) = self.get(variable) {
+                    self.put(path, variable, text(value));
+                }
+            }
         }
     }
 }
@@ -304,7 +354,8 @@ impl AliasReader<'_> {
 fn series_kind(kind: &str) -> Result<Value, &'static str> {
     match kind.to_ascii_lowercase().as_str() {
         "sql" | "timescale" => text("sql"),
-        _ => Err("sql or timescale"),
+        "cassandra" => text("cassandra"),
+        _ => Err("sql, timescale or cassandra"),
     }
 }
 
@@ -499,10 +550,49 @@ mod tests {
             ["DATABASE_TS_TYPE", "SPRING_DATASOURCE_USERNAME"]
         );
         let named = ("SPRING_DATASOURCE_URL", "jdbc:postgresql://db/tb");
-        let refused = aliased(&[named, ("DATABASE_TS_TYPE", "cassandra")]);
+        let refused = aliased(&[named, ("DATABASE_TS_TYPE", "influx")]);
         assert!(
-            refused.problems[0].contains("expected sql or timescale"),
+            refused.problems[0].contains("expected sql, timescale or cassandra"),
             "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn time_series_in_cassandra_are_where_the_published_compose_files_have_them() {
+        let settings = aliased(&[
+            ("DATABASE_TS_TYPE", "cassandra"),
+            ("SPRING_DATASOURCE_URL", "jdbc:postgresql://db/tb"),
+            ("CASSANDRA_URL", "cassandra:9042"),
+            ("CASSANDRA_HOST", "cassandra"),
+            ("CASSANDRA_PASSWORD", "unused"),
+        ]);
+        assert_eq!(settings.problems, Vec::<String>::new());
+        for (path, expected) in [
+            ("series.kind", "cassandra"),
+            ("cassandra.nodes", "cassandra:9042"),
+            ("cassandra.keyspace", "thingsboard"),
+            ("cassandra.replication", "SimpleStrategy:1"),
+        ] {
+            assert_eq!(value(&settings, path), Some(Value::from(expected)), "{path}");
+        }
+        assert_eq!(value(&settings, "cassandra.password"), None);
+        assert_eq!(settings.without_effect, ["CASSANDRA_HOST", "CASSANDRA_PASSWORD"]);
+        let with_user = aliased(&[
+            ("DATABASE_TS_TYPE", "cassandra"),
+            ("SPRING_DATASOURCE_URL", "jdbc:postgresql://db/tb"),
+            ("CASSANDRA_USE_CREDENTIALS", "true"),
+            ("CASSANDRA_USERNAME", "iot"),
+            ("CASSANDRA_PASSWORD", "secret"),
+            ("CASSANDRA_USE_SSL", "true"),
+        ]);
+        assert_eq!(value(&with_user, "cassandra.user"), Some(Value::from("iot")));
+        assert_eq!(
+            value(&with_user, "cassandra.password"),
+            Some(Value::from("secret"))
+        );
+        assert!(
+            with_user.problems[0].contains("CASSANDRA_USE_SSL"),
+            "{with_user:?}"
         );
     }
 

@@ -71,16 +71,26 @@ fn general(config: &Config) -> Vec<ConfigCheck> {
 }
 
 fn stores(config: &Config) -> Vec<ConfigCheck> {
-    let is_sql = config.series.kind == SeriesKind::Sql;
+    let kind = config.series.kind;
+    let is_outside = kind != SeriesKind::Embedded;
+    let cassandra = config
+        .cassandra
+        .problem()
+        .filter(|_| kind == SeriesKind::Cassandra);
     vec![
         (
-            !is_sql || config.sql.url.is_some(),
+            kind != SeriesKind::Sql || config.sql.url.is_some(),
             "`series.kind` = \"sql\" needs `sql.url`, the PostgreSQL database that keeps the time series",
         ),
+        (
+            kind != SeriesKind::Cassandra || config.sql.url.is_some(),
+            "`series.kind` = \"cassandra\" needs `sql.url`, the PostgreSQL database that says how far the journal is stored",
+        ),
+        (cassandra.is_none(), cassandra.unwrap_or_default()),
         // How far Kafka is read is kept with the values.
         (
-            config.journal.kind != JournalKind::Kafka || is_sql,
-            "`journal.kind` = \"kafka\" needs `series.kind` = \"sql\": what Kafka has given up would be on this machine alone",
+            config.journal.kind != JournalKind::Kafka || is_outside,
+            "`journal.kind` = \"kafka\" needs `series.kind` = \"sql\" or \"cassandra\": what Kafka has given up would be on this machine alone",
         ),
     ]
 }
@@ -314,7 +324,19 @@ mod tests {
 
     #[test]
     fn limits_that_rule_each_other_out_are_named() {
-        let cases: [(Change, &str); 8] = [
+        let cases: [(Change, &str); 10] = [
+            (
+                |config| config.series.kind = SeriesKind::Cassandra,
+                "`series.kind` = \"cassandra\" needs `sql.url`",
+            ),
+            (
+                |config| {
+                    config.series.kind = SeriesKind::Cassandra;
+                    config.sql.url = Some("postgres://localhost/fieldline".to_owned());
+                    config.cassandra.replication = Some("SimpleStrategy:0".to_owned());
+                },
+                "`cassandra.replication`",
+            ),
             (
                 |config| {
                     config.journal.kind = JournalKind::Kafka;

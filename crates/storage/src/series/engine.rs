@@ -11,10 +11,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use parking_lot::RwLock;
 
+#[cfg(feature = "cassandra")]
+use super::backing::cql;
 #[cfg(feature = "sql")]
 use super::backing::sql;
 use super::backing::{SeriesBatch, SeriesDatabase, SeriesTable, TableSnapshot, embedded};
 use super::keys::{self, EPOCH_BYTES};
+#[cfg(feature = "cassandra")]
+use super::options::CassandraOptions;
 use super::options::Options;
 #[cfg(feature = "sql")]
 use super::options::SqlSeriesOptions;
@@ -115,6 +119,18 @@ impl SeriesEngine {
     pub(super) fn open_sql(options: &SqlSeriesOptions, now_ms: i64) -> StoreResult<Self> {
         let tables = sql::open(options)?;
         format::check("the database", &tables)?;
+        Self::with_tables(tables, now_ms)
+    }
+
+    /// Opens the tables in Cassandra, of which a PostgreSQL database says who owns them.
+    #[cfg(feature = "cassandra")]
+    pub(super) fn open_cassandra(
+        owner: &SqlSeriesOptions,
+        options: &CassandraOptions,
+        now_ms: i64,
+    ) -> StoreResult<Self> {
+        let tables = cql::open(owner, options)?;
+        format::check("Cassandra", &tables)?;
         Self::with_tables(tables, now_ms)
     }
 

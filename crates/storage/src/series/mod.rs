@@ -76,7 +76,7 @@ mod watermark;
 
 #[cfg(feature = "sql")]
 pub use options::SqlSeriesOptions;
-pub use options::{Options, SeriesKind};
+pub use options::{CassandraOptions, Options, SeriesKind};
 pub use store::SeriesStore;
 
 #[cfg(test)]

@@ -11,6 +11,9 @@ pub enum SeriesKind {
     Embedded,
     /// In the PostgreSQL database that `sql.url` names.
     Sql,
+    /// In the Cassandra cluster that `cassandra.nodes` names. What says how far the journal is stored, and the states of rule
+    /// nodes, are in the PostgreSQL database that `sql.url` names.
+    Cassandra,
 }
 
 /// Settings of the time-series store.
@@ -19,7 +22,7 @@ pub enum SeriesKind {
 pub struct Options {
     /// Where time series, latest values and attributes are kept.
     pub kind: SeriesKind,
-    /// Connections to the PostgreSQL database at most, 2 to 1,000, where `kind` is `sql`.
+    /// Connections to the PostgreSQL database at most, 2 to 1,000, where `kind` is `sql` or `cassandra`.
     pub connections: u32,
     /// Memory for blocks that were read from disk.
     pub block_cache: ByteSize,
@@ -100,5 +103,127 @@ impl std::fmt::Debug for SqlSeriesOptions {
         f.debug_struct("SqlSeriesOptions")
             .field("connections", &self.connections)
             .finish_non_exhaustive()
+    }
+}
+
+/// The Cassandra cluster that keeps time series, latest values and attributes.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CassandraOptions {
+    /// Some of its nodes, `host:port,host:port`; the others are asked of them.
+    pub nodes: String,
+    /// The keyspace of the tables: a letter, then letters, digits and `_`, 48 characters at most.
+    pub keyspace: String,
+    /// How the keyspace is made where there is none: `SimpleStrategy:1`, or `NetworkTopologyStrategy:east=3,west=3` with the
+    /// copies in each data center. If not set, the keyspace must be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replication: Option<String>,
+    /// The data center whose nodes are used, and whose quorum confirms. If not set, any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_center: Option<String>,
+    /// Who logs in, where the cluster asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The password of `user`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+}
+
+impl Default for CassandraOptions {
+    fn default() -> Self {
+        Self {
+            nodes: "localhost:9042".to_owned(),
+            keyspace: "fieldline".to_owned(),
+            replication: None,
+            data_center: None,
+            user: None,
+            password: None,
+        }
+    }
+}
+
+impl CassandraOptions {
+    /// What is wrong with the settings, `None` where nothing is.
+    pub fn problem(&self) -> Option<&'static str> {
+        let is_word = |text: &str| {
+            !text.is_empty()
+                && text
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        };
+        if self.node_list().next().is_none() {
+            return Some("`cassandra.nodes` must name a node, such as host:9042");
+        }
+        let starts_with_letter = self
+            .keyspace
+            .starts_with(|first: char| first.is_ascii_alphabetic());
+        let is_plain = self
+            .keyspace
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !starts_with_letter || !is_plain || self.keyspace.len() > 48 {
+            return Some(
+                "`cassandra.keyspace` must be a letter, then letters, digits and _, 48 characters at most",
+            );
+        }
+        let has_wrong_replication = self.replication.as_deref().is_some_and(|text| {
+            let Some((strategy, copies)) = text.split_once(':') else {
+                return true;
+            };
+            let is_count = |text: &str| text.parse::<u8>().is_ok_and(|count| count > 0);
+            match strategy {
+                "SimpleStrategy" => !is_count(copies),
+                "NetworkTopologyStrategy" => !copies.split(',').all(|of| {
+                    of.split_once('=')
+                        .is_some_and(|(center, count)| is_word(center) && is_count(count))
+                }),
+                _ => true,
+            }
+        });
+        if has_wrong_replication {
+            return Some(
+                "`cassandra.replication` must be like SimpleStrategy:1 or NetworkTopologyStrategy:east=3,west=3",
+            );
+        }
+        if self.password.is_some() && self.user.is_none() {
+            return Some("`cassandra.password` needs `cassandra.user`");
+        }
+        None
+    }
+
+    /// The nodes that are named.
+    pub fn node_list(&self) -> impl Iterator<Item = &str> {
+        self.nodes
+            .split(',')
+            .map(str::trim)
+            .filter(|node| !node.is_empty())
+    }
+
+    /// The replication as CQL has it, of settings without a problem.
+    #[cfg(feature = "cassandra")]
+    pub(super) fn replication_cql(&self) -> Option<String> {
+        let (strategy, copies) = self.replication.as_deref()?.split_once(':')?;
+        let copies = match strategy {
+            "SimpleStrategy" => format!("'replication_factor': {copies}"),
+            _ => {
+                let centers = copies.split(',').filter_map(|of| of.split_once('='));
+                let centers = centers.map(|(center, count)| format!("'{center}': {count}"));
+                centers.collect::<Vec<_>>().join(", ")
+            }
+        };
+        Some(format!("{{'class': '{strategy}', {copies}}}"))
+    }
+}
+
+impl std::fmt::Debug for CassandraOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CassandraOptions")
+            .field("nodes", &self.nodes)
+            .field("keyspace", &self.keyspace)
+            .field("replication", &self.replication)
+            .field("data_center", &self.data_center)
+            .field("user", &self.user)
+            .field("password", &self.password.as_ref().map(|_| "********"))
+            .finish()
     }
 }

@@ -26,6 +26,8 @@ use super::keys::{self, MAX_NAME_BYTES};
 use super::latest_cache::{ConflictPolicy, LatestCache};
 use super::memtable::Memtable;
 use super::metrics as names;
+#[cfg(feature = "cassandra")]
+use super::options::CassandraOptions;
 use super::options::Options;
 #[cfg(feature = "sql")]
 use super::options::SqlSeriesOptions;
@@ -133,6 +135,23 @@ impl SeriesStore {
     ) -> StoreResult<Arc<Self>> {
         check(options)?;
         let engine = SeriesEngine::open_sql(tables, clock.now_ms())?;
+        Self::over(engine, None, options, clock)
+    }
+
+    /// Opens the store over tables in Cassandra, making them where there are none. How far things are, and who owns the
+    /// tables, is kept in PostgreSQL: whoever had them open before can no longer write to them.
+    #[cfg(feature = "cassandra")]
+    pub fn open_cassandra(
+        owner: &SqlSeriesOptions,
+        tables: &CassandraOptions,
+        options: &Options,
+        clock: SharedClock,
+    ) -> StoreResult<Arc<Self>> {
+        check(options)?;
+        if let Some(problem) = tables.problem() {
+            return Err(StoreError::new(StoreErrorKind::Invalid, problem));
+        }
+        let engine = SeriesEngine::open_cassandra(owner, tables, clock.now_ms())?;
         Self::over(engine, None, options, clock)
     }
 

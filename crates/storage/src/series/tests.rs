@@ -1,5 +1,7 @@
 //! The contract on this backend, random histories against a model, crashes, and damaged files.
 
+#[cfg(feature = "cassandra")]
+mod cassandra;
 mod clock;
 mod corruption;
 mod disk_full;
@@ -43,6 +45,8 @@ enum WorldPlace {
     Directories(TempDir),
     #[cfg(feature = "sql")]
     Database(postgres::TestDatabase),
+    #[cfg(feature = "cassandra")]
+    Keyspace(cassandra::TestKeyspace),
 }
 
 impl WorldPlace {
@@ -51,6 +55,11 @@ impl WorldPlace {
             Self::Directories(root) => SeriesStore::open(&directory(root, life), &quiet(), clock.clone()),
             #[cfg(feature = "sql")]
             Self::Database(database) => SeriesStore::open_sql(&database.options(), &quiet(), clock.clone()),
+            #[cfg(feature = "cassandra")]
+            Self::Keyspace(keyspace) => {
+                let (owner, tables) = keyspace.options();
+                SeriesStore::open_cassandra(&owner, &tables, &quiet(), clock.clone())
+            }
         }
     }
 }
@@ -104,7 +113,7 @@ impl World {
                 self.place.open(life, &self.clock).unwrap()
             }
             #[cfg(feature = "sql")]
-            WorldPlace::Database(_) => {
+            _ => {
                 let store = self.place.open(life, &self.clock).unwrap();
                 // It may have had nothing to write.
                 drop(killed.close());

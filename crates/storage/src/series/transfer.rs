@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use std::ops::Bound;
+
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::EntityKey;
@@ -209,11 +211,10 @@ fn after(
     let begin = last.map_or_else(|| prefix.to_vec(), |last| [last, &[0]].concat());
     let mut found = Vec::new();
     let mut taken = 0;
-    for entry in table.from(&begin) {
+    let end = keys::after_prefix(prefix);
+    let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    for entry in table.range((Bound::Included(&begin), end)) {
         let (key, value) = entry?;
-        if !key.starts_with(prefix) {
-            break;
-        }
         taken += key.len() + value.len();
         found.push((key.to_vec(), value.to_vec()));
         if taken >= bytes {

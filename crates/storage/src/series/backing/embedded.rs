@@ -90,7 +90,7 @@ pub(super) fn commit(db: &Database, batch: OwnedWriteBatch, grows: &[&SeriesTabl
                 || table.l0_table_count() >= MAX_TABLES_OF_ROWS
         }
         #[cfg(feature = "sql")]
-        SeriesTable::Sql(_) => false,
+        _ => false,
     };
     while grows.iter().any(is_behind) {
         // Fails when the engine has given up, and with it the flushing that is waited for.

@@ -1,12 +1,18 @@
-//! Where the tables of the store are: in the embedded engine, or in PostgreSQL.
+//! Where the tables of the store are: in the embedded engine, in PostgreSQL, or in Cassandra and PostgreSQL.
 //!
 //! A table is a sorted map of bytes. A [`SeriesBatch`] is committed whole or not at all, and a [`TableSnapshot`] reads
-//! several tables as they were at one moment. Everything above this module is the same on all backings: memtable, caches,
+//! several tables as they were at one moment. (Cassandra can do neither; `cql` says what takes their place.) Everything above this module is the same on all backings: memtable, caches,
 //! checkpoints, compaction, reading.
 //!
 //! The kind of a table is known from the store it was opened with, so a table never meets a batch of another backing.
 
+#[cfg(feature = "cassandra")]
+pub(super) mod cql;
 pub(super) mod embedded;
+#[cfg(feature = "sql")]
+mod page_size;
+#[cfg(feature = "sql")]
+mod runtime;
 #[cfg(feature = "sql")]
 pub(super) mod sql;
 
@@ -26,6 +32,8 @@ pub(super) enum SeriesTable {
     Embedded(Keyspace),
     #[cfg(feature = "sql")]
     Sql(sql::SqlTable),
+    #[cfg(feature = "cassandra")]
+    Cql(cql::CqlTable),
 }
 
 /// Entries of a table in the order of their keys. On PostgreSQL an iterator goes in one direction only: the first call
@@ -34,6 +42,8 @@ pub(super) enum TableEntries {
     Embedded(fjall::Iter),
     #[cfg(feature = "sql")]
     Sql(Box<sql::SqlEntries>),
+    #[cfg(feature = "cassandra")]
+    Cql(Box<cql::CqlEntries>),
 }
 
 impl Iterator for TableEntries {
@@ -46,6 +56,8 @@ impl Iterator for TableEntries {
                 .map(|entry| entry.into_inner().map_err(error::engine)),
             #[cfg(feature = "sql")]
             Self::Sql(entries) => entries.next(),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(entries) => entries.next(),
         }
     }
 }
@@ -58,6 +70,8 @@ impl DoubleEndedIterator for TableEntries {
                 .map(|entry| entry.into_inner().map_err(error::engine)),
             #[cfg(feature = "sql")]
             Self::Sql(entries) => entries.next_back(),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(entries) => entries.next_back(),
         }
     }
 }
@@ -81,6 +95,8 @@ impl SeriesTable {
             Self::Embedded(table) => table.get(key).map_err(error::engine),
             #[cfg(feature = "sql")]
             Self::Sql(table) => table.get(key),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(table) => table.get(key),
         }
     }
 
@@ -90,6 +106,8 @@ impl SeriesTable {
             Self::Embedded(table) => table.insert(key, value).map_err(error::engine),
             #[cfg(feature = "sql")]
             Self::Sql(table) => table.insert(key.into(), value.into()),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(table) => cql::CqlSeriesDatabase::put(table, key.into(), Some(value.into())),
         }
     }
 
@@ -99,6 +117,8 @@ impl SeriesTable {
             Self::Embedded(table) => table.remove(key).map_err(error::engine),
             #[cfg(feature = "sql")]
             Self::Sql(table) => table.remove(key),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(table) => cql::CqlSeriesDatabase::put(table, key.into(), None),
         }
     }
 
@@ -108,6 +128,8 @@ impl SeriesTable {
             Self::Embedded(table) => TableEntries::Embedded(table.range::<&[u8], _>(range)),
             #[cfg(feature = "sql")]
             Self::Sql(table) => TableEntries::Sql(Box::new(table.range(range))),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(table) => TableEntries::Cql(Box::new(table.range(range))),
         }
     }
 
@@ -121,7 +143,7 @@ impl SeriesTable {
         match self {
             Self::Embedded(table) => TableEntries::Embedded(table.prefix(prefix)),
             #[cfg(feature = "sql")]
-            Self::Sql(_) => {
+            _ => {
                 let end = keys::after_prefix(prefix);
                 let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
                 self.range((Bound::Included(prefix), end))
@@ -140,6 +162,8 @@ impl SeriesTable {
                 .collect(),
             #[cfg(feature = "sql")]
             Self::Sql(table) => table.prefixes(prefixes),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(table) => table.prefixes(prefixes),
         }
     }
 }
@@ -149,6 +173,8 @@ pub(super) enum SeriesBatch {
     Embedded(OwnedWriteBatch),
     #[cfg(feature = "sql")]
     Sql(sql::SqlBatch),
+    #[cfg(feature = "cassandra")]
+    Cql(cql::CqlBatch),
 }
 
 impl SeriesBatch {
@@ -157,6 +183,12 @@ impl SeriesBatch {
             (Self::Embedded(batch), SeriesTable::Embedded(table)) => batch.insert(table, key, value),
             #[cfg(feature = "sql")]
             (Self::Sql(batch), SeriesTable::Sql(table)) => batch.insert(table, key.into(), value.into()),
+            #[cfg(feature = "cassandra")]
+            (Self::Cql(batch), SeriesTable::Sql(table)) => batch.sql.insert(table, key.into(), value.into()),
+            #[cfg(feature = "cassandra")]
+            (Self::Cql(batch), SeriesTable::Cql(table)) => {
+                batch.put(table.kind(), key.into(), Some(value.into()));
+            }
             #[cfg(feature = "sql")]
             _ => foreign_table(),
         }
@@ -167,6 +199,10 @@ impl SeriesBatch {
             (Self::Embedded(batch), SeriesTable::Embedded(table)) => batch.remove(table, key),
             #[cfg(feature = "sql")]
             (Self::Sql(batch), SeriesTable::Sql(table)) => batch.remove(table, key.into()),
+            #[cfg(feature = "cassandra")]
+            (Self::Cql(batch), SeriesTable::Sql(table)) => batch.sql.remove(table, key.into()),
+            #[cfg(feature = "cassandra")]
+            (Self::Cql(batch), SeriesTable::Cql(table)) => batch.put(table.kind(), key.into(), None),
             #[cfg(feature = "sql")]
             _ => foreign_table(),
         }
@@ -177,6 +213,8 @@ impl SeriesBatch {
             Self::Embedded(batch) => batch.is_empty(),
             #[cfg(feature = "sql")]
             Self::Sql(batch) => batch.is_empty(),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(batch) => batch.is_empty(),
         }
     }
 }
@@ -192,6 +230,8 @@ pub(super) enum TableSnapshot {
     Embedded(Snapshot),
     #[cfg(feature = "sql")]
     Sql(sql::SqlSnapshot),
+    #[cfg(feature = "cassandra")]
+    Cql(cql::CqlSnapshot),
 }
 
 impl TableSnapshot {
@@ -203,6 +243,10 @@ impl TableSnapshot {
             #[cfg(feature = "sql")]
             (Self::Sql(snapshot), SeriesTable::Sql(table)) => {
                 TableEntries::Sql(Box::new(table.range_in(snapshot, range)))
+            }
+            #[cfg(feature = "cassandra")]
+            (Self::Cql(snapshot), SeriesTable::Cql(table)) => {
+                TableEntries::Cql(Box::new(table.range_in(snapshot, range)))
             }
             #[cfg(feature = "sql")]
             _ => {
@@ -219,6 +263,8 @@ impl TableSnapshot {
             }
             #[cfg(feature = "sql")]
             (Self::Sql(snapshot), SeriesTable::Sql(table)) => table.get_in(snapshot, key),
+            #[cfg(feature = "cassandra")]
+            (Self::Cql(snapshot), SeriesTable::Cql(table)) => table.get_in(snapshot, key),
             #[cfg(feature = "sql")]
             _ => {
                 foreign_table();
@@ -233,6 +279,8 @@ pub(super) enum SeriesDatabase {
     Embedded(fjall::Database),
     #[cfg(feature = "sql")]
     Sql(sql::SqlSeriesDatabase),
+    #[cfg(feature = "cassandra")]
+    Cql(cql::CqlSeriesDatabase),
 }
 
 impl SeriesDatabase {
@@ -241,6 +289,8 @@ impl SeriesDatabase {
             Self::Embedded(db) => SeriesBatch::Embedded(embedded::batch(db, capacity)),
             #[cfg(feature = "sql")]
             Self::Sql(_) => SeriesBatch::Sql(sql::SqlBatch::default()),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(_) => SeriesBatch::Cql(cql::CqlBatch::default()),
         }
     }
 
@@ -250,6 +300,8 @@ impl SeriesDatabase {
             (Self::Embedded(db), SeriesBatch::Embedded(batch)) => embedded::commit(db, batch, grows),
             #[cfg(feature = "sql")]
             (Self::Sql(db), SeriesBatch::Sql(batch)) => db.commit(batch),
+            #[cfg(feature = "cassandra")]
+            (Self::Cql(db), SeriesBatch::Cql(batch)) => db.commit(batch),
             #[cfg(feature = "sql")]
             _ => {
                 foreign_table();
@@ -262,9 +314,9 @@ impl SeriesDatabase {
     pub(super) fn sync(&self) -> StoreResult<()> {
         match self {
             Self::Embedded(db) => embedded::sync(db),
-            // A commit of PostgreSQL is durable.
+            // A commit of a database is durable.
             #[cfg(feature = "sql")]
-            Self::Sql(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -274,6 +326,8 @@ impl SeriesDatabase {
             Self::Embedded(_) => false,
             #[cfg(feature = "sql")]
             Self::Sql(db) => db.is_taken_over(),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(db) => db.is_taken_over(),
         }
     }
 
@@ -282,6 +336,8 @@ impl SeriesDatabase {
             Self::Embedded(db) => TableSnapshot::Embedded(db.snapshot()),
             #[cfg(feature = "sql")]
             Self::Sql(db) => TableSnapshot::Sql(db.snapshot()),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(db) => TableSnapshot::Cql(db.snapshot()),
         }
     }
 
@@ -290,7 +346,7 @@ impl SeriesDatabase {
         match self {
             Self::Embedded(_) => false,
             #[cfg(feature = "sql")]
-            Self::Sql(_) => true,
+            _ => true,
         }
     }
 
@@ -303,6 +359,8 @@ impl SeriesDatabase {
             Self::Embedded(_) => Ok(()),
             #[cfg(feature = "sql")]
             Self::Sql(db) => db.begin_epoch(number),
+            #[cfg(feature = "cassandra")]
+            Self::Cql(_) => Ok(()),
         }
     }
 
@@ -313,6 +371,8 @@ impl SeriesDatabase {
             (Self::Embedded(_), SeriesTable::Embedded(blocks)) => embedded::drop_rows(blocks, &end, &mark),
             #[cfg(feature = "sql")]
             (Self::Sql(db), _) => db.drop_epochs(number),
+            #[cfg(feature = "cassandra")]
+            (Self::Cql(db), _) => db.drop_epochs(number),
             #[cfg(feature = "sql")]
             _ => {
                 foreign_table();
@@ -327,6 +387,8 @@ impl SeriesDatabase {
             SeriesTable::Embedded(table) => Ok(embedded::estimated_bytes(table)),
             #[cfg(feature = "sql")]
             SeriesTable::Sql(table) => table.bytes(),
+            #[cfg(feature = "cassandra")]
+            SeriesTable::Cql(table) => table.bytes(),
         }
     }
 

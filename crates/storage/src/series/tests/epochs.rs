@@ -24,7 +24,7 @@ fn table_names(engine: &SeriesEngine) -> Vec<String> {
     match &engine.db {
         SeriesDatabase::Embedded(db) => db.list_keyspace_names().iter().map(ToString::to_string).collect(),
         #[cfg(feature = "sql")]
-        SeriesDatabase::Sql(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct TestDatabase {
 }
 
 impl TestDatabase {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let schema = format!("series_{}", Uuid::now_v7().simple());
         administer(format!("CREATE SCHEMA {schema}"));
         let server = server();
@@ -83,7 +83,7 @@ pub(super) fn world() -> World {
 fn schema(world: &World) -> String {
     match &world.place {
         WorldPlace::Database(database) => database.schema.clone(),
-        WorldPlace::Directories(_) => panic!("a world of files"),
+        _ => panic!("a world without a schema"),
     }
 }
 

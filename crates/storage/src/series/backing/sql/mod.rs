@@ -19,13 +19,12 @@ use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::Slice;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
-use tokio::runtime::Runtime;
 use uuid::Uuid;
 
 pub(in super::super) use self::read::{SqlEntries, SqlSnapshot};
 use super::super::engine::SeriesTables;
-use super::super::error;
 use super::super::options::SqlSeriesOptions;
+use super::runtime::{BackingRuntime, CallTimedOut};
 use super::{SeriesDatabase, SeriesTable};
 use crate::sql::postgres_kind;
 
@@ -41,6 +40,9 @@ const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+const META_TABLE: &str = "series_meta";
+const STATE_TABLE: &str = "series_state";
+
 /// The database, with threads of its own: its callers are threads that wait.
 pub(in super::super) struct SqlSeriesDatabase(Arc<SqlSession>);
 
@@ -51,7 +53,7 @@ struct SqlSession {
     /// A transaction of this process may still be running although nobody waits for it.
     is_in_doubt: AtomicBool,
     is_taken_over: AtomicBool,
-    runtime: Option<Runtime>,
+    runtime: BackingRuntime,
 }
 
 /// A table of the database.
@@ -151,6 +153,12 @@ impl From<sqlx::Error> for SqlFailure {
     }
 }
 
+impl From<CallTimedOut> for SqlFailure {
+    fn from(_: CallTimedOut) -> Self {
+        Self::TimedOut
+    }
+}
+
 impl SqlFailure {
     fn kind(&self) -> StoreErrorKind {
         match self {
@@ -191,46 +199,11 @@ impl From<SqlFailure> for StoreError {
 
 /// Opens the tables in a PostgreSQL database, making what is missing, and takes them over from whoever had them.
 pub(in super::super) fn open(options: &SqlSeriesOptions) -> StoreResult<SeriesTables> {
-    let connect = PgConnectOptions::from_str(&options.url)
-        .map_err(SqlFailure::from)?
-        .application_name("fieldline series")
-        // A session that the network has cut off must not hold its locks for long.
-        .options([
-            ("idle_in_transaction_session_timeout", "30s"),
-            ("statement_timeout", "30s"),
-        ]);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("series-sql")
-        .enable_all()
-        .build()
-        .map_err(error::io)?;
-    let pool = {
-        let _inside = runtime.enter();
-        PgPoolOptions::new()
-            .max_connections(options.connections)
-            .acquire_timeout(READ_TIMEOUT)
-            .connect_lazy_with(connect)
-    };
-    let session = Arc::new(SqlSession {
-        pool,
-        run: Uuid::now_v7(),
-        is_in_doubt: AtomicBool::new(false),
-        is_taken_over: AtomicBool::new(false),
-        runtime: Some(runtime),
-    });
-    session.call(WRITE_TIMEOUT, |session| async move {
-        schema::prepare(&session.pool, session.run).await
-    })?;
-    let table = |name| {
-        SeriesTable::Sql(SqlTable {
-            session: Arc::clone(&session),
-            name,
-        })
-    };
+    let (session, _) = connect(options)?;
+    let table = |name| session.table(name);
     Ok(SeriesTables {
-        meta: table("series_meta"),
-        states: table("series_state"),
+        meta: table(META_TABLE),
+        states: table(STATE_TABLE),
         latest: table("series_latest"),
         attributes: table("series_attribute"),
         chunks: table("series_chunk"),
@@ -240,7 +213,65 @@ pub(in super::super) fn open(options: &SqlSeriesOptions) -> StoreResult<SeriesTa
     })
 }
 
+/// What PostgreSQL keeps where the values are elsewhere: how far things are, and who owns them.
+#[cfg(feature = "cassandra")]
+pub(super) struct OwnedTables {
+    pub(super) meta: SeriesTable,
+    pub(super) states: SeriesTable,
+    /// Greater than those of all owners before.
+    pub(super) epoch: i64,
+}
+
+/// Opens what PostgreSQL keeps beside another database, and takes it over from whoever had it.
+#[cfg(feature = "cassandra")]
+pub(super) fn open_owned(options: &SqlSeriesOptions) -> StoreResult<(SqlSeriesDatabase, OwnedTables)> {
+    let (session, epoch) = connect(options)?;
+    let tables = OwnedTables {
+        meta: session.table(META_TABLE),
+        states: session.table(STATE_TABLE),
+        epoch,
+    };
+    Ok((SqlSeriesDatabase(session), tables))
+}
+
+/// Connects, makes the tables that are missing, and takes them over. Answers with the epoch of the ownership as well.
+fn connect(options: &SqlSeriesOptions) -> StoreResult<(Arc<SqlSession>, i64)> {
+    let connect = PgConnectOptions::from_str(&options.url)
+        .map_err(SqlFailure::from)?
+        .application_name("fieldline series")
+        // A session that the network has cut off must not hold its locks for long.
+        .options([
+            ("idle_in_transaction_session_timeout", "30s"),
+            ("statement_timeout", "30s"),
+        ]);
+    let runtime = BackingRuntime::new("series-sql")?;
+    let pool = runtime.inside(|| {
+        PgPoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(READ_TIMEOUT)
+            .connect_lazy_with(connect)
+    });
+    let session = Arc::new(SqlSession {
+        pool,
+        run: Uuid::now_v7(),
+        is_in_doubt: AtomicBool::new(false),
+        is_taken_over: AtomicBool::new(false),
+        runtime,
+    });
+    let epoch = session.call(WRITE_TIMEOUT, |session| async move {
+        schema::prepare(&session.pool, session.run).await
+    })?;
+    Ok((session, epoch))
+}
+
 impl SqlSession {
+    fn table(self: &Arc<Self>, name: &'static str) -> SeriesTable {
+        SeriesTable::Sql(SqlTable {
+            session: Arc::clone(self),
+            name,
+        })
+    }
+
     /// Runs a call on the database's own thread, and waits for it there where the caller is.
     fn call<T, F>(
         self: &Arc<Self>,
@@ -251,17 +282,7 @@ impl SqlSession {
         T: Send + 'static,
         F: Future<Output = Result<T, SqlFailure>> + Send + 'static,
     {
-        let Some(runtime) = &self.runtime else {
-            return Err(SqlFailure::TimedOut);
-        };
-        let (done, outcome) = std::sync::mpsc::sync_channel(1);
-        let call = call(Arc::clone(self));
-        runtime.spawn(async move {
-            let outcome = tokio::time::timeout(timeout, call).await;
-            // Nobody waits any more where the store has been closed meanwhile.
-            let _ = done.send(outcome.unwrap_or(Err(SqlFailure::TimedOut)));
-        });
-        outcome.recv().unwrap_or(Err(SqlFailure::TimedOut))
+        self.runtime.call(timeout, call(Arc::clone(self)))
     }
 
     /// Runs a call that reads; not before it is known what the last write has done.
@@ -325,18 +346,20 @@ impl SqlSession {
     }
 }
 
-impl Drop for SqlSession {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // Whoever drops it may be a thread that must not wait.
-            runtime.shutdown_background();
-        }
-    }
-}
-
 impl SqlSeriesDatabase {
     pub(super) fn commit(&self, batch: SqlBatch) -> StoreResult<()> {
         self.0.commit(batch)
+    }
+
+    /// Makes sure that this process still owns the tables.
+    #[cfg(feature = "cassandra")]
+    pub(super) fn check_owner(&self) -> StoreResult<()> {
+        self.0.change(|session| async move {
+            let mut transaction = session.pool.begin().await?;
+            schema::check_owner(&mut transaction, session.run).await?;
+            transaction.commit().await?;
+            Ok(())
+        })
     }
 
     pub(super) fn is_taken_over(&self) -> bool {

@@ -12,15 +12,11 @@ use sqlx::{AssertSqlSafe, Postgres, Row as _, Transaction};
 use tokio::sync::Mutex;
 
 use super::super::super::keys;
+use super::super::page_size::{FIRST_PAGE, next_page_size};
 use super::super::{KeyRange, TableEntry};
 use super::schema::BLOCK_TABLE;
 use super::{SqlFailure, SqlSession, SqlTable};
 
-/// Entries of the first page of a range, which may be all that is wanted, and of the largest.
-const FIRST_PAGE: usize = 32;
-const LARGEST_PAGE: usize = 1024;
-/// What a page should have at most; entries are expected to be as large as those of the page before.
-const PAGE_BYTES: usize = 1 << 20;
 /// Prefixes that one statement looks for.
 const PREFIXES: usize = 1_000;
 
@@ -41,12 +37,11 @@ impl SqlSnapshot {
 
 impl Drop for SqlSnapshot {
     fn drop(&mut self) {
-        let Some(runtime) = &self.session.runtime else {
-            return;
-        };
         let transaction = Arc::clone(&self.transaction);
         // The connection goes back to its pool from a thread of the pool's.
-        runtime.spawn(async move { drop(transaction.lock().await.take()) });
+        self.session
+            .runtime
+            .spawn(async move { drop(transaction.lock().await.take()) });
     }
 }
 
@@ -276,12 +271,6 @@ impl SqlEntries {
     }
 }
 
-/// Returns how many entries the page after one of `rows` entries with `bytes` should have.
-fn next_page_size(page_size: usize, rows: usize, bytes: usize) -> usize {
-    let fitting = PAGE_BYTES * rows.max(1) / bytes.max(1);
-    (page_size * 4).min(LARGEST_PAGE).min(fitting.max(1))
-}
-
 impl Iterator for SqlEntries {
     type Item = StoreResult<TableEntry>;
 
@@ -293,23 +282,5 @@ impl Iterator for SqlEntries {
 impl DoubleEndedIterator for SqlEntries {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.step(ReadDirection::Backward)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_grow_until_their_bytes_or_their_entries_reach_the_bound() {
-        assert_eq!(next_page_size(FIRST_PAGE, FIRST_PAGE, 32 * 100), 4 * FIRST_PAGE);
-        assert_eq!(
-            next_page_size(LARGEST_PAGE, LARGEST_PAGE, 1024 * 100),
-            LARGEST_PAGE
-        );
-        let large = PAGE_BYTES / 8;
-        assert_eq!(next_page_size(FIRST_PAGE, FIRST_PAGE, FIRST_PAGE * large), 8);
-        assert_eq!(next_page_size(FIRST_PAGE, 1, 10 * PAGE_BYTES), 1);
-        assert_eq!(next_page_size(FIRST_PAGE, 0, 0), 4 * FIRST_PAGE);
     }
 }

@@ -12,6 +12,9 @@ pub(super) const BLOCK_TABLE: &str = "series_block";
 /// Any constant will do, so long as no other program uses it on the same database.
 const PREPARE_LOCK: i64 = 0x6669_656c_645f_7473;
 
+/// 2020-01-01T00:00:00Z, from which epochs count seconds.
+const EPOCH_BEGIN_SECONDS: i64 = 1_577_836_800;
+
 /// What is read and written in whole values: pages of latest values and attributes are rewritten all the time, so that
 /// their pages on the disk keep room for it; chunks are compressed already and are not searched.
 const TABLES: [&str; 9] = [
@@ -26,19 +29,22 @@ const TABLES: [&str; 9] = [
     "CREATE TABLE IF NOT EXISTS series_block (key bytea PRIMARY KEY, value bytea NOT NULL) PARTITION BY RANGE (key)",
 ];
 
-/// Makes what is missing, and takes the tables over.
-pub(super) async fn prepare(pool: &PgPool, run: Uuid) -> Result<(), SqlFailure> {
+/// Makes what is missing, and takes the tables over. Answers with the epoch of the ownership, which is greater than all
+/// before, also where the database has been set back to a copy: it grows with the seconds.
+pub(super) async fn prepare(pool: &PgPool, run: Uuid) -> Result<i64, SqlFailure> {
     let mut transaction = pool.begin().await?;
     let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(PREPARE_LOCK);
     lock.execute(&mut *transaction).await?;
     for statement in TABLES {
         sqlx::query(statement).execute(&mut *transaction).await?;
     }
-    let claim = "INSERT INTO series_owner (id, run, epoch) VALUES (0, $1, 1) \
-                 ON CONFLICT (id) DO UPDATE SET run = excluded.run, epoch = series_owner.epoch + 1";
-    sqlx::query(claim).bind(run).execute(&mut *transaction).await?;
+    let claim = "INSERT INTO series_owner (id, run, epoch) VALUES (0, $1, extract(epoch FROM now())::int8 - $2) \
+                 ON CONFLICT (id) DO UPDATE SET run = excluded.run, epoch = greatest(series_owner.epoch + 1, excluded.epoch) \
+                 RETURNING epoch";
+    let claim = sqlx::query(claim).bind(run).bind(EPOCH_BEGIN_SECONDS);
+    let epoch = claim.fetch_one(&mut *transaction).await?.try_get(0)?;
     transaction.commit().await?;
-    Ok(())
+    Ok(epoch)
 }
 
 /// Waits for the end of all transactions that rely on the ownership.

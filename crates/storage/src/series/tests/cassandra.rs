@@ -1,0 +1,156 @@
+//! The store over Cassandra, on the nodes that `FIELDLINE_TEST_CASSANDRA_NODES` names, in a keyspace of each test's own. The
+//! positions are on the server that `FIELDLINE_TEST_POSTGRES_URL` names.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fieldline_core::ports::{StoreErrorKind, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore};
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
+use uuid::Uuid;
+
+use super::memtable::ALL;
+use super::postgres::TestDatabase;
+use super::{World, WorldPlace, series_contract};
+use crate::series::{CassandraOptions, SeriesStore, SqlSeriesOptions};
+
+/// A keyspace, dropped with the test.
+pub(super) struct TestKeyspace {
+    owner: TestDatabase,
+    tables: CassandraOptions,
+}
+
+impl TestKeyspace {
+    fn new() -> Self {
+        let nodes = std::env::var("FIELDLINE_TEST_CASSANDRA_NODES").expect(
+            "FIELDLINE_TEST_CASSANDRA_NODES names the nodes to test on; see tests/services/with-cassandra.sh",
+        );
+        Self {
+            owner: TestDatabase::new(),
+            tables: CassandraOptions {
+                nodes,
+                keyspace: format!("series_{}", Uuid::now_v7().simple()),
+                replication: Some("SimpleStrategy:1".to_owned()),
+                ..CassandraOptions::default()
+            },
+        }
+    }
+
+    pub(super) fn options(&self) -> (SqlSeriesOptions, CassandraOptions) {
+        (self.owner.options(), self.tables.clone())
+    }
+}
+
+impl Drop for TestKeyspace {
+    fn drop(&mut self) {
+        let tables = self.tables.clone();
+        let work = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let builder = scylla::client::session_builder::SessionBuilder::new();
+                let session = builder.known_nodes(tables.node_list()).build().await.unwrap();
+                let cql = format!("DROP KEYSPACE {}", tables.keyspace);
+                session.query_unpaged(cql, ()).await.unwrap();
+            });
+        };
+        std::thread::spawn(work).join().unwrap();
+    }
+}
+
+fn world() -> World {
+    World::at(WorldPlace::Keyspace(TestKeyspace::new()))
+}
+
+series_contract!(world, ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES");
+
+fn device(of: u128) -> EntityKey {
+    EntityKey::device(TenantId(Uuid::from_u128(7)), DeviceId(Uuid::from_u128(of)))
+}
+
+async fn save(store: &SeriesStore, of: u128, ts: i64) -> Result<(), StoreErrorKind> {
+    let mut values = Vec::new();
+    pack("k", KvValue::Long(ts).as_ref(), &mut values);
+    let row = TelemetryRow {
+        strategy: TelemetrySaveStrategy::ALL,
+        subject: device(of),
+        ts,
+        ttl_seconds: 0,
+        values: &values,
+    };
+    let saved = TimeSeriesStore::save(store, &[row]).await;
+    saved.map_err(|error| error.kind())
+}
+
+async fn times(store: &SeriesStore, of: u128) -> Vec<i64> {
+    let points = store.range(device(of), "k", ALL).await.unwrap();
+    points.iter().map(|point| point.ts).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
+async fn who_has_lost_the_cassandra_tables_writes_no_more_and_says_so() {
+    let world = world();
+    let first = world.store();
+    save(&first, 1, 1).await.unwrap();
+    let second = world.place.open(1, &world.clock).unwrap();
+    assert_eq!(save(&first, 1, 2).await, Err(StoreErrorKind::Unavailable));
+    let refusal = first.refusal().unwrap().to_string();
+    assert!(
+        refusal.contains("another process has opened the time series"),
+        "{refusal}"
+    );
+    save(&second, 1, 3).await.unwrap();
+    assert_eq!(times(&second, 1).await, [1, 3]);
+    second.close().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
+async fn readers_miss_nothing_while_epochs_are_packed_into_cassandra() {
+    let world = world();
+    let store = world.store();
+    let stop = Arc::new(AtomicBool::new(false));
+    for of in 1..=4 {
+        for ts in 0..100 {
+            save(&store, of, ts).await.unwrap();
+        }
+    }
+    let readers: Vec<_> = (1..=4)
+        .map(|of| {
+            let (store, stop) = (Arc::clone(&store), Arc::clone(&stop));
+            tokio::spawn(async move {
+                let mut reads = 0;
+                while !stop.load(Ordering::Relaxed) || reads == 0 {
+                    let found = times(&store, of).await;
+                    assert!(found.len() >= 100, "points were missed: {}", found.len());
+                    assert!(
+                        found.is_sorted_by(|a, b| a < b),
+                        "points are there twice: {found:?}"
+                    );
+                    reads += 1;
+                }
+            })
+        })
+        .collect();
+    for round in 0..6 {
+        for of in 1..=4 {
+            save(&store, of, 100 + round).await.unwrap();
+        }
+        let store = Arc::clone(&store);
+        tokio::task::spawn_blocking(move || store.compact_now().unwrap())
+            .await
+            .unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    world.crash();
+    for of in 1..=4 {
+        assert_eq!(times(&world.store(), of).await, (0..106).collect::<Vec<_>>());
+    }
+    world.store().close().unwrap();
+}

@@ -1,0 +1,109 @@
+#!/bin/sh
+# Runs a command beside a throw-away Cassandra node: with-cassandra.sh COMMAND [ARGUMENT...]
+#
+# The command finds the node in FIELDLINE_TEST_CASSANDRA_NODES (host:port, without users or TLS), and its process in
+# FIELDLINE_TEST_CASSANDRA_PID. CASSANDRA_VERSION=4.1.10 chooses another release.
+#
+# Its programs come from Maven the first time and are kept under target/services.
+set -eu
+
+service=cassandra
+. "$(dirname "$0")/common.sh"
+needs "openjdk-17-jre-headless maven" java mvn
+
+here=$(cd "$(dirname "$0")" && pwd)
+version=${CASSANDRA_VERSION:-5.0.7}
+library=${CARGO_TARGET_DIR:-$here/../../target}/services/cassandra-$version
+if [ ! -f "$library/complete" ]; then
+    mkdir -p "$library"
+    mvn --quiet --batch-mode --file "$here/cassandra-pom.xml" "-Dcassandra.version=$version" \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+        -DincludeScope=runtime -DoutputDirectory="$library" >&2
+    touch "$library/complete"
+fi
+library=$(cd "$library" && pwd)
+agent=$(ls "$library"/jamm-*.jar)
+
+# What Cassandra reaches into, of the modules that Java keeps closed.
+opened=""
+for package in java.base/jdk.internal.misc java.base/jdk.internal.ref java.base/sun.nio.ch java.base/java.lang.ref \
+    java.management.rmi/com.sun.jmx.remote.internal.rmi java.rmi/sun.rmi.registry java.rmi/sun.rmi.server \
+    java.sql/java.sql jdk.unsupported/sun.misc; do
+    opened="$opened --add-exports $package=ALL-UNNAMED"
+done
+for package in java.base/java.io java.base/java.lang java.base/java.lang.module java.base/java.lang.reflect \
+    java.base/java.math java.base/java.net java.base/java.nio java.base/java.nio.charset java.base/java.nio.file.spi \
+    java.base/java.util java.base/java.util.concurrent java.base/java.util.concurrent.atomic \
+    java.base/java.util.concurrent.locks java.base/jdk.internal.loader java.base/jdk.internal.math \
+    java.base/jdk.internal.misc java.base/jdk.internal.module java.base/jdk.internal.ref \
+    java.base/jdk.internal.reflect java.base/jdk.internal.util java.base/jdk.internal.util.jar \
+    java.base/jdk.internal.vm java.base/sun.nio.ch java.rmi/sun.rmi.transport.tcp java.management/javax.management \
+    jdk.management/com.sun.management.internal; do
+    opened="$opened --add-opens $package=ALL-UNNAMED"
+done
+
+write_settings() {
+    mkdir -p "$directory/conf" "$directory/data"
+    cat >"$directory/conf/cassandra.yaml" <<SETTINGS
+cluster_name: test
+num_tokens: 1
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+endpoint_snitch: SimpleSnitch
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters:
+      - seeds: "127.0.0.1:$gossip"
+listen_address: 127.0.0.1
+rpc_address: 127.0.0.1
+storage_port: $gossip
+native_transport_port: $native
+start_native_transport: true
+authenticator: AllowAllAuthenticator
+authorizer: AllowAllAuthorizer
+role_manager: CassandraRoleManager
+data_file_directories: [ $directory/data/data ]
+commitlog_directory: $directory/data/commitlog
+saved_caches_directory: $directory/data/saved_caches
+hints_directory: $directory/data/hints
+cdc_raw_directory: $directory/data/cdc_raw
+commitlog_sync: periodic
+commitlog_sync_period: 10000ms
+commitlog_segment_size: 32MiB
+commitlog_total_space: 256MiB
+concurrent_reads: 16
+concurrent_writes: 16
+auto_snapshot: false
+SETTINGS
+    cat >"$directory/conf/logback.xml" <<SETTINGS
+<configuration>
+  <appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%-5level %date{ISO8601} %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="STDOUT"/></root>
+</configuration>
+SETTINGS
+}
+
+start() {
+    native=$port
+    gossip=$((port + 1))
+    management=$((port + 2))
+    rm -rf "$directory/data"
+    write_settings
+    # shellcheck disable=SC2086
+    java -javaagent:"$agent" -Xss256k -Xms512m -Xmx512m -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m \
+        -Djna.nosys=true -Djdk.attach.allowAttachSelf=true -Dcassandra-foreground=yes \
+        -Dcassandra.config="file://$directory/conf/cassandra.yaml" -Dcassandra.storagedir="$directory/data" \
+        -Dcassandra.logdir="$directory" -Dlogback.configurationFile="$directory/conf/logback.xml" \
+        -Dcassandra.jmx.local.port="$management" -Dcassandra.skip_wait_for_gossip_to_settle=0 \
+        -Dcassandra.ring_delay_ms=1 -Dcassandra.superuser_setup_delay_ms=0 -Dcassandra.initial_token=0 \
+        $opened -cp "$library/*" org.apache.cassandra.service.CassandraDaemon >"$directory/log" 2>&1 &
+    server_pid=$!
+    comes_up "$directory/log" "Starting listening for CQL clients on" 180
+}
+on_a_free_port start 5 "$directory/log"
+
+FIELDLINE_TEST_CASSANDRA_NODES=127.0.0.1:$native
+FIELDLINE_TEST_CASSANDRA_PID=$server_pid
+export FIELDLINE_TEST_CASSANDRA_NODES FIELDLINE_TEST_CASSANDRA_PID
+"$@"
