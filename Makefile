@@ -14,7 +14,7 @@
 #   make pause PAUSE_SECONDS=20       a process that is stopped for a while
 #   make test-hostile HOSTILE_SECONDS=60  each attack of a hostile tenant for so long
 #   make devices DEVICES=1000000 CONNECTED=15000
-#   make run-scale                    Fieldline on a Kafka and a PostgreSQL of the moment, with the demo tenant
+#   make run-scale                    Fieldline on a Kafka, a PostgreSQL and a Cassandra of the moment, with the demo tenant
 #   make test-kafka-tls               the journal on a Kafka that speaks TLS and asks for users
 
 DATA ?= data
@@ -41,9 +41,10 @@ E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini
 run: build
 	@exec $(BINARY) serve --demo --data-dir $(DATA)
 
-# On a Kafka and a PostgreSQL of the moment, which end with it.
+# On a Kafka, a PostgreSQL and a Cassandra of the moment, which end with it.
 run-scale: build
-	@tests/services/with-kafka.sh tests/services/with-postgres.sh tests/services/run-scale.sh $(BINARY)
+	@tests/services/with-kafka.sh tests/services/with-postgres.sh tests/services/with-cassandra.sh \
+		tests/services/run-scale.sh $(BINARY)
 
 dev:
 	cargo build --locked --bin fieldline
@@ -102,6 +103,7 @@ test-services: test-install
 	for pair in mosquitto:mqtt smtp:smtp rabbitmq:rabbitmq kafka:kafka; do \
 		tests/services/with-$${pair%:*}.sh $(IGNORED_TESTS) $${pair#*:} || exit 1; \
 	done
+	tests/services/with-postgres.sh tests/services/with-cassandra.sh $(IGNORED_TESTS) cassandra --test-threads 4
 
 # TLS and users of Kafka, which packages have: builds OpenSSL, so that it is no part of make test.
 test-kafka-tls:

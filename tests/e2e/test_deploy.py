@@ -78,11 +78,12 @@ def test_the_unit_is_one(tmp_path):
 
 
 @pytest.mark.timeout(240)
-def test_run_scale_serves_on_kafka_and_postgresql_and_ends_with_them(tmp_path):
+def test_run_scale_serves_on_all_servers_and_ends_with_them(tmp_path):
     services = Path(REPOSITORY) / "tests/services"
     log = (tmp_path / "log").open("w+")
     running = subprocess.Popen(
-        [services / "with-kafka.sh", services / "with-postgres.sh", services / "run-scale.sh", BINARY],
+        [services / f"with-{name}.sh" for name in ("kafka", "postgres", "cassandra")]
+        + [services / "run-scale.sh", BINARY],
         env=environment({"FIELDLINE_HTTP_LISTEN": "127.0.0.1:0", "FIELDLINE_MQTT_LISTEN": "127.0.0.1:0"}),
         stdout=subprocess.PIPE,
         stderr=log,
@@ -95,7 +96,8 @@ def test_run_scale_serves_on_kafka_and_postgresql_and_ends_with_them(tmp_path):
             line = running.stdout.readline()
             assert line != "", (tmp_path / "log").read_text()
             said += line
-        assert "Kafka at 127.0.0.1:" in said and "PostgreSQL at postgres" in said
+        for server in ("Kafka at 127.0.0.1:", "PostgreSQL at postgres", "Cassandra at 127.0.0.1:"):
+            assert server in said
         url = found[1]
         sent = requests.post(f"{url}/api/v1/A1_TEST_TOKEN/telemetry", json={"temperature": 21.5}, timeout=30)
         assert sent.status_code == 200, sent.text

@@ -1,14 +1,16 @@
 #!/bin/sh
-# Runs Fieldline with its demo tenant on the Kafka and the PostgreSQL that with-kafka.sh and with-postgres.sh have started:
-# with-kafka.sh with-postgres.sh run-scale.sh BINARY. All that is stored goes with the servers.
+# Runs Fieldline with its demo tenant on the servers that the other scripts have started:
+# with-kafka.sh with-postgres.sh with-cassandra.sh run-scale.sh BINARY. All that is stored goes with the servers.
 set -eu
 
 service=fieldline
 . "$(dirname "$0")/common.sh"
 
-export FIELDLINE_SQL_URL="$FIELDLINE_TEST_POSTGRES_URL" FIELDLINE_SERIES_KIND=sql
+export FIELDLINE_SQL_URL="$FIELDLINE_TEST_POSTGRES_URL" FIELDLINE_SERIES_KIND=cassandra
+export FIELDLINE_CASSANDRA_NODES="$FIELDLINE_TEST_CASSANDRA_NODES" FIELDLINE_CASSANDRA_REPLICATION=SimpleStrategy:1
 export FIELDLINE_JOURNAL_KIND=kafka FIELDLINE_JOURNAL_KAFKA_SERVERS="$FIELDLINE_TEST_KAFKA"
-echo "Kafka at $FIELDLINE_TEST_KAFKA, PostgreSQL at $FIELDLINE_TEST_POSTGRES_URL; both end with Fieldline."
+echo "Kafka at $FIELDLINE_TEST_KAFKA, PostgreSQL at $FIELDLINE_TEST_POSTGRES_URL,"
+echo "Cassandra at $FIELDLINE_TEST_CASSANDRA_NODES; all end with Fieldline."
 "$1" serve --demo --data-dir "$directory/data" &
 server_pid=$!
 # It has its own time to stop.

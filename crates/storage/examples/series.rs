@@ -3,8 +3,9 @@
 //!
 //! `cargo run --release -p fieldline-storage --example series -- [interval seconds] [devices] [points a device]`
 //!
-//! It measures the embedded engine, or the tables in the PostgreSQL database that `FIELDLINE_TEST_POSTGRES_URL` names:
-//! `tests/services/with-postgres.sh` starts one, which does not wait for its disk.
+//! It measures the embedded engine, or the tables in the PostgreSQL database that `FIELDLINE_TEST_POSTGRES_URL` names, or
+//! those in the Cassandra cluster of `FIELDLINE_TEST_CASSANDRA_NODES` beside that database: `tests/services/with-postgres.sh`
+//! and `with-cassandra.sh` start them; neither waits for its disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -126,12 +127,24 @@ async fn run(interval_ms: i64, devices: u64, points: usize) -> Result<(), Series
 
 fn open(dir: &Path) -> Result<Arc<SeriesStore>, SeriesBenchError> {
     let (options, clock) = (Options::default(), Arc::new(SystemClock));
-    let store = match std::env::var("FIELDLINE_TEST_POSTGRES_URL") {
-        #[cfg(feature = "sql")]
-        Ok(url) => {
+    let url = std::env::var("FIELDLINE_TEST_POSTGRES_URL").ok();
+    let nodes = std::env::var("FIELDLINE_TEST_CASSANDRA_NODES").ok();
+    let store = match url {
+        #[cfg(feature = "cassandra")]
+        Some(url) => {
             let connections = options.connections;
             let tables = fieldline_storage::series::SqlSeriesOptions { url, connections };
-            SeriesStore::open_sql(&tables, &options, clock)?
+            match nodes {
+                Some(nodes) => {
+                    let cluster = fieldline_storage::series::CassandraOptions {
+                        nodes,
+                        replication: Some("SimpleStrategy:1".to_owned()),
+                        ..Default::default()
+                    };
+                    SeriesStore::open_cassandra(&tables, &cluster, &options, clock)?
+                }
+                None => SeriesStore::open_sql(&tables, &options, clock)?,
+            }
         }
         _ => SeriesStore::open(dir, &options, clock)?,
     };
