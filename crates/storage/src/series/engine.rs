@@ -118,6 +118,7 @@ impl SeriesEngine {
     #[cfg(feature = "sql")]
     pub(super) fn open_sql(options: &SqlSeriesOptions, now_ms: i64) -> StoreResult<Self> {
         let tables = sql::open(options)?;
+        format::check_place(&tables, None)?;
         format::check("the database", &tables)?;
         Self::with_tables(tables, now_ms)
     }
@@ -130,6 +131,7 @@ impl SeriesEngine {
         now_ms: i64,
     ) -> StoreResult<Self> {
         let tables = cql::open(owner, options)?;
+        format::check_place(&tables, Some(&options.keyspace))?;
         format::check("Cassandra", &tables)?;
         Self::with_tables(tables, now_ms)
     }

@@ -9,6 +9,9 @@ use super::engine::{FIRST_EPOCH_KEY, QUARANTINE_EPOCH, SeriesTables, meta_number
 use super::{error, keys};
 
 const FORMAT_KEY: &[u8] = b"f";
+/// The keyspace of Cassandra that has the values.
+#[cfg(feature = "sql")]
+const KEYSPACE_KEY: &[u8] = b"k";
 /// Goes up when what is stored changes its shape.
 const FORMAT: u64 = 3;
 /// The format in which each epoch had a table of its own, and keys did not name it.
@@ -48,6 +51,30 @@ pub(super) fn check(place: &str, tables: &SeriesTables) -> StoreResult<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses tables whose values are elsewhere: in a keyspace of Cassandra, or, without one, beside the positions. A new store
+/// notes where they are.
+#[cfg(feature = "sql")]
+pub(super) fn check_place(tables: &SeriesTables, keyspace: Option<&str>) -> StoreResult<()> {
+    let found = tables.meta.get(KEYSPACE_KEY)?;
+    let found = found.as_deref().map(String::from_utf8_lossy);
+    let is_new = meta_number(&tables.meta, CHECKPOINT_KEY)?.is_none();
+    match (found.as_deref(), keyspace) {
+        (found, wanted) if found == wanted => Ok(()),
+        (None, Some(keyspace)) if is_new => tables.meta.insert(KEYSPACE_KEY, keyspace.as_bytes()),
+        (found, _) => {
+            let place = found.map_or_else(
+                || "in its own tables (`series.kind` = \"sql\")".to_owned(),
+                |keyspace| format!("in the keyspace {keyspace} of Cassandra"),
+            );
+            let message = format!(
+                "the PostgreSQL database of `sql.url` has its time series {place}, and nothing moves them: put the settings \
+                 back, or name a database that has none"
+            );
+            Err(StoreError::new(StoreErrorKind::Invalid, message))
+        }
+    }
 }
 
 fn mark(tables: &SeriesTables) -> StoreResult<()> {

@@ -109,6 +109,35 @@ async fn who_has_lost_the_cassandra_tables_writes_no_more_and_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
+async fn positions_are_not_taken_for_those_of_values_elsewhere() {
+    let world = world();
+    save(&world.store(), 1, 1).await.unwrap();
+    world.store().close().unwrap();
+    let WorldPlace::Keyspace(keyspace) = &world.place else {
+        unreachable!("a world of Cassandra");
+    };
+    let (owner, mut tables) = keyspace.options();
+    let clock = || world.clock.clone();
+    let refused = SeriesStore::open_sql(&owner, &super::quiet(), clock())
+        .err()
+        .unwrap();
+    let place = format!("in the keyspace {} of Cassandra", tables.keyspace);
+    assert!(refused.to_string().contains(&place), "{refused}");
+    tables.keyspace.push_str("_b");
+    let refused = SeriesStore::open_cassandra(&owner, &tables, &super::quiet(), clock());
+    assert!(refused.err().unwrap().to_string().contains(&place));
+
+    let beside = TestDatabase::new();
+    let store = SeriesStore::open_sql(&beside.options(), &super::quiet(), clock()).unwrap();
+    store.close().unwrap();
+    let refused =
+        SeriesStore::open_cassandra(&beside.options(), &keyspace.options().1, &super::quiet(), clock());
+    let refused = refused.err().unwrap().to_string();
+    assert!(refused.contains("in its own tables"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
 async fn readers_miss_nothing_while_epochs_are_packed_into_cassandra() {
     let world = world();
     let store = world.store();

@@ -8,11 +8,17 @@ use super::super::super::options::CassandraOptions;
 use super::CqlFailure;
 use super::place::CqlTableKind;
 
-/// Rows are rewritten all the time where values are kept, and hardly ever where history is.
-fn compaction(kind: CqlTableKind) -> &'static str {
+/// Rows are rewritten all the time where values are kept, and hardly ever where history is. Deleted partitions of packed
+/// epochs are of no interest once all replicas had their time to hear of it: one that comes back is deleted again.
+fn table_options(kind: CqlTableKind) -> &'static str {
     match kind {
-        CqlTableKind::Latest | CqlTableKind::Attributes => "LeveledCompactionStrategy",
-        _ => "SizeTieredCompactionStrategy",
+        CqlTableKind::Latest | CqlTableKind::Attributes => {
+            "compaction = {'class': 'LeveledCompactionStrategy'}"
+        }
+        CqlTableKind::Blocks => {
+            "compaction = {'class': 'SizeTieredCompactionStrategy'} AND gc_grace_seconds = 10800"
+        }
+        _ => "compaction = {'class': 'SizeTieredCompactionStrategy'}",
     }
 }
 
@@ -26,9 +32,9 @@ pub(super) async fn prepare(session: &Session, options: &CassandraOptions) -> Re
     for kind in CqlTableKind::ALL {
         let cql = format!(
             "CREATE TABLE IF NOT EXISTS {keyspace}.{} (part blob, key blob, value blob, PRIMARY KEY (part, key)) \
-             WITH compaction = {{'class': '{}'}}",
+             WITH {}",
             kind.name(),
-            compaction(kind)
+            table_options(kind)
         );
         session.query_unpaged(cql, ()).await?;
     }
