@@ -42,7 +42,8 @@ impl SlotGate {
     pub(super) fn enter(&self, slot: u16, is_first: bool) {
         let mut slots = self.slots.lock();
         while let Some(found) = slots.get_mut(usize::from(slot)) {
-            if !found.is_written && !(is_first && found.is_awaited) {
+            let must_wait = found.is_written || (is_first && found.is_awaited);
+            if !must_wait {
                 found.readers += 1;
                 return;
             }

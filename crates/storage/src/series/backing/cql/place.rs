@@ -84,16 +84,17 @@ pub(super) fn byte_range((from, to): KeyRange<'_>) -> ByteRange {
     from..to
 }
 
-fn common_prefix<'a>(range: &'a ByteRange) -> &'a [u8] {
-    let same = range.start.iter().zip(&range.end).take_while(|(a, b)| a == b);
-    range.start.get(..same.count()).unwrap_or_default()
+/// How many bytes both ends of a range begin with.
+fn common_bytes(range: &ByteRange) -> usize {
+    let pairs = range.start.iter().zip(&range.end);
+    pairs.take_while(|(a, b)| a == b).count()
 }
 
 /// What all keys of a range begin with. The end is left out, so that it may begin with what comes right after.
 fn shared_prefix(range: &ByteRange, length: usize) -> Option<&[u8]> {
     let prefix = range.start.get(..length)?;
-    let is_shared = common_prefix(range).len() >= length
-        || keys::after_prefix(prefix).is_some_and(|after| range.end <= after);
+    let is_shared =
+        common_bytes(range) >= length || keys::after_prefix(prefix).is_some_and(|after| range.end <= after);
     is_shared.then_some(prefix)
 }
 
