@@ -11,17 +11,8 @@ service=cassandra
 . "$(dirname "$0")/common.sh"
 needs "openjdk-17-jre-headless maven" java mvn
 
-here=$(cd "$(dirname "$0")" && pwd)
 version=${CASSANDRA_VERSION:-5.0.7}
-library=${CARGO_TARGET_DIR:-$here/../../target}/services/cassandra-$version
-if [ ! -f "$library/complete" ]; then
-    mkdir -p "$library"
-    mvn --quiet --batch-mode --file "$here/cassandra-pom.xml" "-Dcassandra.version=$version" \
-        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-        -DincludeScope=runtime -DoutputDirectory="$library" >&2
-    touch "$library/complete"
-fi
-library=$(cd "$library" && pwd)
+maven_jars cassandra-pom.xml "cassandra-$version" "-Dcassandra.version=$version"
 agent=$(ls "$library"/jamm-*.jar)
 
 # What Cassandra reaches into, of the modules that Java keeps closed.
