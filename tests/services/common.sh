@@ -71,3 +71,20 @@ on_a_free_port() {
         fi
     done
 }
+
+# maven_jars POM NAME [ARGUMENT...]: sets $library to a directory with what the POM names. Maven has it the first time; later
+# it is in target/services, under the name.
+maven_jars() {
+    scripts=$(cd "$(dirname "$0")" && pwd)
+    pom=$scripts/$1
+    library=${CARGO_TARGET_DIR:-$scripts/../../target}/services/$2
+    shift 2
+    mkdir -p "$library"
+    library=$(cd "$library" && pwd)
+    if [ ! -f "$library/complete" ]; then
+        mvn --quiet --batch-mode --file "$pom" "$@" \
+            org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+            -DincludeScope=runtime -DoutputDirectory="$library" >&2
+        touch "$library/complete"
+    fi
+}

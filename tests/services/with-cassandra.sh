@@ -11,17 +11,8 @@ service=cassandra
 . "$(dirname "$0")/common.sh"
 needs "openjdk-17-jre-headless maven" java mvn
 
-here=$(cd "$(dirname "$0")" && pwd)
 version=${CASSANDRA_VERSION:-5.0.7}
-library=${CARGO_TARGET_DIR:-$here/../../target}/services/cassandra-$version
-if [ ! -f "$library/complete" ]; then
-    mkdir -p "$library"
-    mvn --quiet --batch-mode --file "$here/cassandra-pom.xml" "-Dcassandra.version=$version" \
-        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-        -DincludeScope=runtime -DoutputDirectory="$library" >&2
-    touch "$library/complete"
-fi
-library=$(cd "$library" && pwd)
+maven_jars cassandra-pom.xml "cassandra-$version" "-Dcassandra.version=$version"
 agent=$(ls "$library"/jamm-*.jar)
 
 # What Cassandra reaches into, of the modules that Java keeps closed.
@@ -43,7 +34,7 @@ for package in java.base/java.io java.base/java.lang java.base/java.lang.module 
 done
 
 write_settings() {
-    mkdir -p "$directory/conf" "$directory/data"
+    mkdir -p "$directory/conf" "$directory/data" "$directory/tmp"
     cat >"$directory/conf/cassandra.yaml" <<SETTINGS
 cluster_name: test
 num_tokens: 1
@@ -92,6 +83,7 @@ start() {
     write_settings
     # shellcheck disable=SC2086
     java -javaagent:"$agent" -Xss256k -Xms512m -Xmx512m -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m \
+        -Djava.io.tmpdir="$directory/tmp" -Djna.tmpdir="$directory/tmp" \
         -Djna.nosys=true -Djdk.attach.allowAttachSelf=true -Dcassandra-foreground=yes \
         -Dcassandra.config="file://$directory/conf/cassandra.yaml" -Dcassandra.storagedir="$directory/data" \
         -Dcassandra.logdir="$directory" -Dlogback.configurationFile="$directory/conf/logback.xml" \
@@ -99,7 +91,8 @@ start() {
         -Dcassandra.ring_delay_ms=1 -Dcassandra.superuser_setup_delay_ms=0 -Dcassandra.initial_token=0 \
         $opened -cp "$library/*" org.apache.cassandra.service.CassandraDaemon >"$directory/log" 2>&1 &
     server_pid=$!
-    comes_up "$directory/log" "Starting listening for CQL clients on" 180
+    # It says that it listens for clients before it does, and also when the port is taken.
+    comes_up "$directory/log" "Startup complete" 180
 }
 on_a_free_port start 5 "$directory/log"
 

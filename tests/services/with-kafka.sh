@@ -12,18 +12,9 @@ service=kafka
 . "$(dirname "$0")/common.sh"
 needs "openjdk-17-jre-headless maven openssl" java mvn openssl
 
-here=$(cd "$(dirname "$0")" && pwd)
-library=${CARGO_TARGET_DIR:-$here/../../target}/services/kafka-4.1.2
-if [ ! -f "$library/complete" ]; then
-    mkdir -p "$library"
-    mvn --quiet --batch-mode --file "$here/kafka-pom.xml" \
-        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-        -DincludeScope=runtime -DoutputDirectory="$library" >&2
-    touch "$library/complete"
-fi
-library=$(cd "$library" && pwd)
+maven_jars kafka-pom.xml kafka-4.1.2
 
-"$here/make-certificates.sh" "$directory"
+"$(dirname "$0")/make-certificates.sh" "$directory"
 cat "$directory/server.key" "$directory/server.pem" "$directory/ca.pem" >"$directory/keystore.pem"
 
 write_settings() {
