@@ -1,12 +1,46 @@
 //! A database's own threads, for callers that are threads and wait.
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fieldline_core::ports::StoreResult;
 use tokio::runtime::Runtime;
 
 use super::super::error;
+
+/// How long a call that reads may take before its connection counts as dead.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(15);
+/// The same of one that writes: a commit is as large as what came since the last one, and a slow network needs its time for it.
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a commit is tried before the caller is told that the database cannot be reached.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Attempts at a commit, with longer and longer pauses between them.
+pub(super) struct CommitAttempts {
+    started: Instant,
+    pause: Duration,
+}
+
+impl CommitAttempts {
+    pub(super) fn begin() -> Self {
+        Self {
+            started: Instant::now(),
+            pause: FIRST_PAUSE,
+        }
+    }
+
+    /// Waits before the next attempt, and says whether there is to be one.
+    pub(super) fn wait(&mut self) -> bool {
+        if self.started.elapsed() >= COMMIT_PATIENCE {
+            return false;
+        }
+        std::thread::sleep(self.pause);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        true
+    }
+}
 
 /// Runs calls on threads of its own.
 pub(super) struct BackingRuntime(Option<Runtime>);

@@ -4,13 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fieldline_core::ports::{StoreErrorKind, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore};
-use fieldline_model::kv::{KvValue, pack};
-use fieldline_model::{DeviceId, EntityKey, TenantId};
 use uuid::Uuid;
 
-use super::memtable::ALL;
-use super::postgres::TestDatabase;
+use super::postgres::{TestDatabase, lost_tables_are_not_written, many_values_are_read, save, times};
 use super::{World, WorldPlace, series_contract};
 use crate::series::{CassandraOptions, SeriesStore, SqlSeriesOptions};
 
@@ -66,52 +62,25 @@ fn world() -> World {
 
 series_contract!(world, ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES");
 
-fn device(of: u128) -> EntityKey {
-    EntityKey::device(TenantId(Uuid::from_u128(7)), DeviceId(Uuid::from_u128(of)))
-}
-
-async fn save(store: &SeriesStore, of: u128, ts: i64) -> Result<(), StoreErrorKind> {
-    let mut values = Vec::new();
-    pack("k", KvValue::Long(ts).as_ref(), &mut values);
-    let row = TelemetryRow {
-        strategy: TelemetrySaveStrategy::ALL,
-        subject: device(of),
-        ts,
-        ttl_seconds: 0,
-        values: &values,
-    };
-    let saved = TimeSeriesStore::save(store, &[row]).await;
-    saved.map_err(|error| error.kind())
-}
-
-async fn times(store: &SeriesStore, of: u128) -> Vec<i64> {
-    let points = store.range(device(of), "k", ALL).await.unwrap();
-    points.iter().map(|point| point.ts).collect()
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
+async fn who_has_lost_the_cassandra_tables_writes_no_more_and_says_so() {
+    lost_tables_are_not_written(&world()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
-async fn who_has_lost_the_cassandra_tables_writes_no_more_and_says_so() {
+async fn values_of_many_entities_are_read_from_cassandra() {
     let world = world();
-    let first = world.store();
-    save(&first, 1, 1).await.unwrap();
-    let second = world.place.open(1, &world.clock).unwrap();
-    assert_eq!(save(&first, 1, 2).await, Err(StoreErrorKind::Unavailable));
-    let refusal = first.refusal().unwrap().to_string();
-    assert!(
-        refusal.contains("another process has opened the time series"),
-        "{refusal}"
-    );
-    save(&second, 1, 3).await.unwrap();
-    assert_eq!(times(&second, 1).await, [1, 3]);
-    second.close().unwrap();
+    many_values_are_read(&world).await;
+    world.store().close().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
 async fn positions_are_not_taken_for_those_of_values_elsewhere() {
     let world = world();
-    save(&world.store(), 1, 1).await.unwrap();
+    save(&world.store(), 1, 1, &["k"]).await.unwrap();
     world.store().close().unwrap();
     let WorldPlace::Keyspace(keyspace) = &world.place else {
         unreachable!("a world of Cassandra");
@@ -144,7 +113,7 @@ async fn readers_miss_nothing_while_epochs_are_packed_into_cassandra() {
     let stop = Arc::new(AtomicBool::new(false));
     for of in 1..=4 {
         for ts in 0..100 {
-            save(&store, of, ts).await.unwrap();
+            save(&store, of, ts, &["k"]).await.unwrap();
         }
     }
     let readers: Vec<_> = (1..=4)
@@ -166,7 +135,7 @@ async fn readers_miss_nothing_while_epochs_are_packed_into_cassandra() {
         .collect();
     for round in 0..6 {
         for of in 1..=4 {
-            save(&store, of, 100 + round).await.unwrap();
+            save(&store, of, 100 + round, &["k"]).await.unwrap();
         }
         let store = Arc::clone(&store);
         tokio::task::spawn_blocking(move || store.compact_now().unwrap())

@@ -93,7 +93,12 @@ fn device(of: u128) -> EntityKey {
     EntityKey::device(TenantId(Uuid::from_u128(7)), DeviceId(Uuid::from_u128(of)))
 }
 
-async fn save(store: &SeriesStore, of: u128, ts: i64, names: &[&str]) -> Result<(), StoreErrorKind> {
+pub(super) async fn save(
+    store: &SeriesStore,
+    of: u128,
+    ts: i64,
+    names: &[&str],
+) -> Result<(), StoreErrorKind> {
     let mut values = Vec::new();
     for name in names {
         pack(name, KvValue::Long(ts).as_ref(), &mut values);
@@ -109,7 +114,7 @@ async fn save(store: &SeriesStore, of: u128, ts: i64, names: &[&str]) -> Result<
     saved.map_err(|error| error.kind())
 }
 
-async fn times(store: &SeriesStore, of: u128) -> Vec<i64> {
+pub(super) async fn times(store: &SeriesStore, of: u128) -> Vec<i64> {
     let points = store.range(device(of), "k", ALL).await.unwrap();
     points.iter().map(|point| point.ts).collect()
 }
@@ -117,7 +122,11 @@ async fn times(store: &SeriesStore, of: u128) -> Vec<i64> {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]
 async fn who_has_lost_the_tables_writes_no_more_and_says_so() {
-    let world = world();
+    lost_tables_are_not_written(&world()).await;
+}
+
+/// Two stores are opened over the same tables: only the later one writes.
+pub(super) async fn lost_tables_are_not_written(world: &World) {
     let first = world.store();
     save(&first, 1, 1, &["k"]).await.unwrap();
     let second = world.place.open(1, &world.clock).unwrap();
@@ -217,6 +226,17 @@ async fn packed_epochs_leave_no_partition_and_readers_miss_nothing() {
 #[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]
 async fn values_of_many_entities_are_read_from_pages() {
     let world = world();
+    many_values_are_read(&world).await;
+    let rows = query(
+        format!("SELECT count(*) FROM {}.series_latest", schema(&world)),
+        |row| row.get::<i64, _>(0),
+    );
+    assert_eq!(rows, [60], "70 values are three pages");
+    world.store().close().unwrap();
+}
+
+/// Values of entities in memory and of others are read at once.
+pub(super) async fn many_values_are_read(world: &World) {
     let names: Vec<String> = (0..70).map(|number| format!("key{number:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for of in 1..=20 {
@@ -251,10 +271,4 @@ async fn values_of_many_entities_are_read_from_pages() {
     .unwrap();
     let expected: Vec<_> = (0..20).flat_map(|place| [(place, 0, 6), (place, 2, 5)]).collect();
     assert_eq!(found, expected);
-    let rows = query(
-        format!("SELECT count(*) FROM {}.series_latest", schema(&world)),
-        |row| row.get::<i64, _>(0),
-    );
-    assert_eq!(rows, [60], "70 values are three pages");
-    world.store().close().unwrap();
 }

@@ -18,7 +18,7 @@ use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::Slice;
@@ -42,19 +42,12 @@ use self::write::PartitionWrite;
 use super::super::engine::SeriesTables;
 use super::super::keys;
 use super::super::options::{CassandraOptions, SqlSeriesOptions};
-use super::runtime::{BackingRuntime, CallTimedOut};
+use super::runtime::{BackingRuntime, CallTimedOut, CommitAttempts, READ_TIMEOUT, WRITE_TIMEOUT};
 use super::sql::{self, SqlSeriesDatabase};
 use super::{SeriesDatabase, SeriesTable, TableEntry};
 
-/// How long a call may take before it counts as failed.
-const READ_TIMEOUT: Duration = Duration::from_secs(15);
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the driver waits for an answer of one statement.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a commit is tried before the caller is told that the database cannot be reached.
-const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Batches that are under way at the same time.
 const WRITES_AT_ONCE: usize = 64;
 
@@ -286,16 +279,13 @@ impl CqlSession {
     where
         F: Future<Output = Result<(), CqlFailure>> + Send + 'static,
     {
-        let started = Instant::now();
-        let mut pause = FIRST_PAUSE;
+        let mut attempts = CommitAttempts::begin();
         loop {
             let done = self.runtime.call(WRITE_TIMEOUT, change(Arc::clone(self)));
             let Err(failure) = done else { return Ok(()) };
-            if failure.kind != StoreErrorKind::Unavailable || started.elapsed() >= COMMIT_PATIENCE {
+            if failure.kind != StoreErrorKind::Unavailable || !attempts.wait() {
                 return Err(failure.into());
             }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

@@ -1,11 +1,12 @@
 //! Reading: single entries, and ranges that are merged from partitions and read in pages.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use fieldline_core::ports::StoreResult;
 use fjall::Slice;
-use futures::future::try_join_all;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use parking_lot::Mutex;
 
 use super::super::super::keys;
@@ -84,26 +85,57 @@ impl CqlTable {
         CqlEntries::new(self.clone(), range, false)
     }
 
-    /// The entries whose keys begin with one of some prefixes, each within an entity.
+    /// The entries whose keys begin with one of some prefixes, which are in order, each within an entity.
     pub(in super::super) fn prefixes<K: AsRef<[u8]>>(&self, prefixes: &[K]) -> StoreResult<Vec<TableEntry>> {
-        let mut runs = Vec::new();
+        let mut runs = Vec::with_capacity(prefixes.len());
         for prefix in prefixes {
             let prefix = prefix.as_ref();
             let end = keys::after_prefix(prefix);
-            let end = end
-                .as_deref()
-                .map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
-            let range = place::byte_range((std::ops::Bound::Included(prefix), end));
+            let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            let range = place::byte_range((Bound::Included(prefix), end));
             for slot in place::slots_of_range(self.kind, &range) {
                 runs.push(PartitionRun::new(slot.to_be_bytes().to_vec(), range.clone()));
             }
         }
-        let mut entries = MergedRuns::new(self.clone(), runs);
         let mut found = Vec::new();
-        while let Some(entry) = entries.step(ReadDirection::Forward) {
-            found.push(entry?);
+        while !runs.is_empty() {
+            self.load(&mut runs, ReadDirection::Forward)?;
+            for run in &mut runs {
+                found.extend(run.page.drain(..));
+            }
+            runs.retain(|run| !run.is_exhausted);
         }
+        // Few have more than a page; what came with a later one is behind all of its prefix, but not of others.
+        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(found)
+    }
+
+    /// Reads the next pages of all runs that have none left.
+    fn load(&self, runs: &mut [PartitionRun], direction: ReadDirection) -> StoreResult<()> {
+        let mut empty: Vec<&mut PartitionRun> = runs
+            .iter_mut()
+            .filter(|run| !run.is_exhausted && run.page.is_empty())
+            .collect();
+        if empty.is_empty() {
+            return Ok(());
+        }
+        let kind = self.kind;
+        let asked: Vec<_> = empty
+            .iter()
+            .map(|run| (run.partition.clone(), run.range.clone(), run.page_size))
+            .collect();
+        let pages = self.session.read(move |session| async move {
+            let calls: Vec<_> = asked
+                .iter()
+                .map(|(partition, range, limit)| session.page(kind, partition, range, *limit, direction))
+                .collect();
+            let pages = stream::iter(calls).buffered(READ_AT_ONCE);
+            pages.try_collect::<Vec<_>>().await
+        })?;
+        for (run, page) in empty.iter_mut().zip(pages) {
+            run.fill(direction, page);
+        }
+        Ok(())
     }
 }
 
@@ -175,7 +207,7 @@ impl MergedRuns {
     }
 
     fn step(&mut self, direction: ReadDirection) -> Option<StoreResult<TableEntry>> {
-        if let Err(error) = self.load(direction) {
+        if let Err(error) = self.table.load(&mut self.runs, direction) {
             self.runs.clear();
             return Some(Err(error));
         }
@@ -187,32 +219,6 @@ impl MergedRuns {
             ReadDirection::Backward => heads.max_by(|a, b| a.head(direction).cmp(&b.head(direction))),
         };
         next.and_then(|run| run.take(direction)).map(Ok)
-    }
-
-    /// Reads the next pages of all partitions that have none left.
-    fn load(&mut self, direction: ReadDirection) -> StoreResult<()> {
-        let mut empty: Vec<&mut PartitionRun> = self
-            .runs
-            .iter_mut()
-            .filter(|run| !run.is_exhausted && run.head(direction).is_none())
-            .collect();
-        let kind = self.table.kind;
-        for runs in empty.chunks_mut(READ_AT_ONCE) {
-            let asked: Vec<_> = runs
-                .iter()
-                .map(|run| (run.partition.clone(), run.range.clone(), run.page_size))
-                .collect();
-            let pages = self.table.session.read(move |session| async move {
-                let pages = asked
-                    .iter()
-                    .map(|(partition, range, limit)| session.page(kind, partition, range, *limit, direction));
-                try_join_all(pages).await
-            })?;
-            for (run, page) in runs.iter_mut().zip(pages) {
-                run.fill(direction, page);
-            }
-        }
-        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::Slice;
@@ -24,21 +24,13 @@ use uuid::Uuid;
 pub(in super::super) use self::read::{SqlEntries, SqlSnapshot};
 use super::super::engine::SeriesTables;
 use super::super::options::SqlSeriesOptions;
-use super::runtime::{BackingRuntime, CallTimedOut};
+use super::runtime::{BackingRuntime, CallTimedOut, CommitAttempts, READ_TIMEOUT, WRITE_TIMEOUT};
 use super::{SeriesDatabase, SeriesTable};
 use crate::sql::postgres_kind;
 
 /// What one statement writes at most.
 const STATEMENT_BYTES: usize = 4 << 20;
 const STATEMENT_ROWS: usize = 10_000;
-/// How long a call that reads may take before its connection counts as dead.
-const READ_TIMEOUT: Duration = Duration::from_secs(15);
-/// The same of one that writes: a commit is as large as what came since the last one, and a slow network needs its time for it.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a commit is tried before the caller is told that the database cannot be reached.
-const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 const META_TABLE: &str = "series_meta";
 const STATE_TABLE: &str = "series_state";
@@ -325,8 +317,7 @@ impl SqlSession {
     where
         F: Future<Output = Result<(), SqlFailure>> + Send + 'static,
     {
-        let started = Instant::now();
-        let mut pause = FIRST_PAUSE;
+        let mut attempts = CommitAttempts::begin();
         loop {
             let done = self.end_doubt().and_then(|()| self.call(WRITE_TIMEOUT, &change));
             let Err(failure) = done else { return Ok(()) };
@@ -337,11 +328,9 @@ impl SqlSession {
                 return Err(failure.into());
             }
             self.is_in_doubt.store(true, Ordering::Release);
-            if started.elapsed() >= COMMIT_PATIENCE {
+            if !attempts.wait() {
                 return Err(failure.into());
             }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 }
