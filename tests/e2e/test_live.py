@@ -8,6 +8,7 @@ import requests
 
 from harness.chains import SAVE, Chain
 from harness.live import TELEMETRY, Live
+from harness.paho_device import PahoDevice
 from harness.people import create_tenancy
 from harness.rest import unique
 from harness.server import eventually
@@ -185,6 +186,44 @@ def test_entities_are_followed_with_their_values(shared, home):
     assert data[0]["aggLatest"]["4"]["previous"] == {"ts": 0, "value": ""}
     telemetry(shared, devices[0], {"ts": now, "values": {"temperature": 8}})
     assert live.silent()
+
+
+def test_values_that_come_while_aggregates_are_read_count_once(shared, home):
+    kind = unique("meter")
+    device = home.admin.create_device(type=kind)
+    day = 86_400_000
+    start = int(time.time() * 1000) - day
+    window = {"keys": ["temperature"], "startTs": start, "interval": 2 * day}
+    command = {
+        "type": "ENTITY_DATA",
+        "cmdId": 1,
+        "query": data_query(kind),
+        "historyCmd": window | {"endTs": start + 2 * day, "agg": "SUM"},
+        "tsCmd": window | {"timeWindow": 2 * day, "agg": "COUNT"},
+    }
+
+    def values(live: Live) -> list[float]:
+        message = live.receive()
+        entities = message["update"] if message["data"] is None else message["data"]["data"]
+        points = [point for entity in entities for point in (entity["timeseries"] or {}).get("temperature", [])]
+        return [float(point["value"]) for point in points]
+
+    followers = []
+    with PahoDevice(shared.mqtt_address, username=device.token) as sender:
+        sender.connect()
+        # Values are on their way all the time that a follower begins.
+        for _ in range(25):
+            for _ in range(40):
+                sender.send("v1/devices/me/telemetry", json.dumps({"temperature": 2}), qos=1)
+            live = Live.authenticated(home.admin, command)
+            total, count = sum(values(live)), sum(values(live))
+            assert total == 2 * count
+            followers.append((live, count))
+        sender.send("v1/devices/me/telemetry", json.dumps({"temperature": 5}), qos=1)
+        for live, count in followers:
+            while (came := values(live))[-1:] != [5]:
+                count += len(came)
+            assert count + len(came) == 25 * 40 + 1
 
 
 def test_alarms_and_counts_are_followed(shared, home):

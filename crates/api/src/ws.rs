@@ -11,6 +11,7 @@
 //! | `latest` | latest values that the client knows |
 
 mod active_command;
+mod aggregated;
 mod alarms;
 mod commands;
 mod entities;

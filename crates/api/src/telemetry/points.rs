@@ -94,22 +94,34 @@ impl PointReader {
         }
     }
 
+    /// Reads aggregates of the points up to a timestamp, inclusive, as if there were no later ones.
     async fn aggregate(
         &mut self,
         store: &dyn TimeSeriesStore,
         subject: EntityKey,
         key: &str,
         aggregation: Aggregation,
-        buckets: &[AggregationBucket],
+        mut buckets: Vec<AggregationBucket>,
+        until: i64,
     ) -> Result<Vec<DataPoint>, PointsError> {
-        let points = store.aggregate(subject, key, aggregation, buckets).await?;
+        buckets.retain(|bucket| bucket.start <= until);
+        let last = buckets.last().copied();
+        if let Some(open) = buckets.last_mut() {
+            open.end = open.end.min(until.saturating_add(1));
+        }
+        let mut points = store.aggregate(subject, key, aggregation, &buckets).await?;
+        if let Some(whole) = last
+            && let Some(point) = points.last_mut().filter(|point| point.ts >= whole.start)
+        {
+            point.ts = whole.middle();
+        }
         self.count(&points, 0)?;
         Ok(points)
     }
 }
 
 /// The points to read.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct PointsQuery<'a> {
     /// Start of the range, inclusive, milliseconds.
     pub(crate) start: i64,
@@ -125,6 +137,23 @@ pub(crate) struct PointsQuery<'a> {
     pub(crate) zone: Option<&'a str>,
     /// Most raw points; 0 for the default.
     pub(crate) limit: i64,
+    /// The last timestamp that aggregates contain, within the range.
+    pub(crate) until: i64,
+}
+
+impl Default for PointsQuery<'_> {
+    fn default() -> Self {
+        Self {
+            start: 0,
+            end: 0,
+            agg: None,
+            interval: 0,
+            interval_type: None,
+            zone: None,
+            limit: 0,
+            until: i64::MAX,
+        }
+    }
 }
 
 /// Why points could not be read.
@@ -162,7 +191,7 @@ pub(crate) async fn read_points(
     if let (Some(aggregation), Some(interval)) = (aggregation, interval(&query)?) {
         let buckets = buckets(query.start, query.end, interval).map_err(BadInput::from)?;
         let mut points = reading
-            .aggregate(store, subject, key, aggregation, &buckets)
+            .aggregate(store, subject, key, aggregation, buckets, query.until)
             .await?;
         points.reverse();
         return Ok(points);
@@ -181,7 +210,7 @@ pub(crate) async fn read_points(
     reading.range(store, subject, key, range).await
 }
 
-/// Returns one value for the whole range; the newest one without aggregation.
+/// Returns one value for the whole range: an aggregate of the points up to a timestamp, or the newest point.
 pub(crate) async fn read_value(
     reading: &mut PointReader,
     store: &dyn TimeSeriesStore,
@@ -189,15 +218,16 @@ pub(crate) async fn read_value(
     key: &str,
     agg: Option<&str>,
     TimeWindow { start, end }: TimeWindow,
+    until: i64,
 ) -> Result<Option<DataPoint>, PointsError> {
     if start >= end {
         return Ok(None);
     }
     let found = match aggregation(agg)? {
         Some(aggregation) => {
-            let bucket = [AggregationBucket { start, end }];
+            let bucket = vec![AggregationBucket { start, end }];
             reading
-                .aggregate(store, subject, key, aggregation, &bucket)
+                .aggregate(store, subject, key, aggregation, bucket, until)
                 .await?
         }
         None => {

@@ -276,6 +276,20 @@ impl EntityDataCommand {
             || self.agg_history_cmd.is_some()
             || self.agg_ts_cmd.is_some()
     }
+
+    /// Names of the series whose aggregates the client continues with the values that arrive.
+    pub(super) fn followed_aggregates(&self) -> Vec<String> {
+        let of_window = self.agg_ts_cmd.iter().flat_map(|values| &values.keys);
+        let mut names: Vec<String> = of_window.map(|key| key.key.clone()).collect();
+        if let Some(points) = &self.ts_cmd
+            && points.agg.as_deref().is_some_and(|agg| agg != "NONE")
+        {
+            names.extend(points.keys.iter().cloned());
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
 }
 
 /// A query that is evaluated repeatedly.

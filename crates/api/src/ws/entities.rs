@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::active_command::{CommandContext, CommandError, CommandResult};
+use super::aggregated::AggregatedUntil;
 use super::commands::{AggregateCommand, EntityDataCommand, PointsCommand};
 use super::hub::bit;
 use super::latest::{self, subject_of};
@@ -39,6 +40,13 @@ struct FollowedSeries {
     latest: FxHashSet<String>,
 }
 
+/// Values that a command has read of an entity.
+#[derive(Default, Clone)]
+struct ReadValues {
+    points: BTreeMap<String, Vec<TsValue>>,
+    aggregates: BTreeMap<i64, Value>,
+}
+
 /// A subscription to entities; see the module.
 pub(super) struct EntityWatch {
     command: i64,
@@ -50,6 +58,8 @@ pub(super) struct EntityWatch {
     followed: FollowedSeries,
     /// The newest points read, which the hub may deliver again if they were stored meanwhile.
     newest_read: FxHashMap<(EntityId, String), TsValue>,
+    /// What the aggregated values sent are made of.
+    aggregated: AggregatedUntil,
     /// Entities that are watched.
     watched: FxHashSet<EntityKey>,
     is_sent: bool,
@@ -78,6 +88,7 @@ impl EntityWatch {
             keys: Vec::new(),
             followed: FollowedSeries::default(),
             newest_read: FxHashMap::default(),
+            aggregated: AggregatedUntil::default(),
             watched: FxHashSet::default(),
             is_sent: false,
         };
@@ -99,6 +110,7 @@ impl EntityWatch {
             scope.mailbox.discard_command(self.command);
             self.watched.clear();
             self.newest_read.clear();
+            self.aggregated = AggregatedUntil::default();
             self.keys.clear();
             self.followed = FollowedSeries::default();
         }
@@ -239,7 +251,7 @@ impl EntityWatch {
             .newest_read
             .iter()
             .map(|((_, name), value)| ENTITY_COST + name.len() + value.value.len());
-        entities + read.sum::<usize>()
+        entities + read.sum::<usize>() + self.aggregated.held()
     }
 
     fn send_page(&mut self, scope: &mut CommandContext) {
@@ -249,34 +261,78 @@ impl EntityWatch {
         self.is_sent = true;
     }
 
-    /// Reads points and aggregated values, and sends them: with the first page, or as an update of it.
+    /// Reads points and aggregated values, and sends them: the first ones with the first page, the others as updates
+    /// of it. Aggregates that the client continues end with the newest point that is stored now: later ones arrive as
+    /// values, so that none counts twice.
     async fn read(&mut self, scope: &mut CommandContext, command: &EntityDataCommand) -> CommandResult {
+        self.aggregated = self.newest(scope, &command.followed_aggregates()).await?;
+        // The page shows the newest values that its aggregates contain.
+        let unsent = if self.is_sent {
+            &mut [][..]
+        } else {
+            &mut self.page.data
+        };
+        for data in unsent {
+            for name in &self.followed.latest {
+                if let Some(newest) = self.aggregated.newest(data.entity_id, name) {
+                    let shown = data.latest.entry(KeyType::TimeSeries).or_default();
+                    shown.insert(name.clone(), newest.clone());
+                }
+            }
+        }
         if let Some(values) = &command.agg_history_cmd {
             let window = TimeWindow::new(values.start_ts, values.end_ts);
-            self.aggregate(scope, values, window).await?;
+            let answer = self.aggregate(scope, values, window).await?;
+            self.send_read(scope, answer);
         }
         if let Some(values) = &command.agg_ts_cmd {
             let window = TimeWindow::of_length(values.start_ts, values.time_window);
-            self.aggregate(scope, values, window).await?;
+            let answer = self.aggregate(scope, values, window).await?;
+            self.send_read(scope, answer);
         }
         if let Some(points) = &command.history_cmd {
             let window = TimeWindow::new(points.start_ts, points.end_ts);
-            self.points(scope, points, window, false).await?;
+            let answer = self.points(scope, points, window, false).await?;
+            self.send_read(scope, answer);
         }
         if let Some(points) = &command.ts_cmd {
             let window = TimeWindow::of_length(points.start_ts, points.time_window);
-            self.points(scope, points, window, true).await?;
+            let answer = self.points(scope, points, window, true).await?;
+            self.send_read(scope, answer);
         }
         Ok(())
     }
 
+    /// Returns the newest points of series of the page's entities.
+    async fn newest(
+        &self,
+        scope: &CommandContext,
+        names: &[String],
+    ) -> Result<AggregatedUntil, CommandError> {
+        check_series(self.page.data.len(), names.len())?;
+        let store = scope.api.series.as_ref();
+        let mut reading = scope.reading();
+        let mut newest = AggregatedUntil::default();
+        for data in self.page.data.iter().filter(|_| !names.is_empty()) {
+            let Some(source) = source_of(scope, data.entity_id).await else {
+                continue;
+            };
+            for name in names {
+                let (subject, window) = (source.subject, source.window);
+                let found = read_value(&mut reading, store, subject, name, None, window, i64::MAX).await?;
+                newest.insert(data.entity_id, name, found.map(|point| shown(&point)));
+            }
+        }
+        Ok(newest)
+    }
+
     async fn points(
         &mut self,
-        scope: &mut CommandContext,
+        scope: &CommandContext,
         command: &PointsCommand,
         window: TimeWindow,
         is_followed: bool,
-    ) -> CommandResult {
+    ) -> Result<Vec<ReadValues>, CommandError> {
         check_series(self.page.data.len(), command.keys.len())?;
         let query = PointsQuery {
             start: window.start,
@@ -286,11 +342,14 @@ impl EntityWatch {
             interval_type: command.interval_type.as_deref(),
             zone: command.time_zone_id.as_deref(),
             limit: command.limit,
+            until: i64::MAX,
         };
         let store = scope.api.series.clone();
         let mut reading = scope.reading();
-        for data in &mut self.page.data {
+        let mut answer = Vec::with_capacity(self.page.data.len());
+        for data in &self.page.data {
             let source = source_of(scope, data.entity_id).await;
+            let mut values = ReadValues::default();
             for key in &command.keys {
                 let mut found: Vec<DataPoint> = Vec::new();
                 if let Some(source) = source
@@ -298,14 +357,20 @@ impl EntityWatch {
                     .filter(|source| !source.shown(std::slice::from_ref(key)).is_empty())
                 {
                     let TimeWindow { start, end } = window.within(source.window);
-                    let within = PointsQuery { start, end, ..query };
+                    let until = self.aggregated.until(data.entity_id, key);
+                    let within = PointsQuery {
+                        start,
+                        end,
+                        until,
+                        ..query
+                    };
                     found = read_points(&mut reading, store.as_ref(), source.subject, key, within).await?;
                     if command.fetch_latest_previous_point {
                         let earliest = window.start.saturating_sub(PREVIOUS_MS);
                         let before = TimeWindow::new(earliest.max(source.window.start), window.start);
+                        let (store, subject) = (store.as_ref(), source.subject);
                         found.extend(
-                            read_value(&mut reading, store.as_ref(), source.subject, key, None, before)
-                                .await?,
+                            read_value(&mut reading, store, subject, key, None, before, i64::MAX).await?,
                         );
                     }
                 }
@@ -316,23 +381,24 @@ impl EntityWatch {
                     self.newest_read.insert((data.entity_id, key.clone()), newest);
                 }
                 let shown = found.into_iter().map(|point| shown(&point)).collect();
-                data.timeseries.insert(key.clone(), shown);
+                values.points.insert(key.clone(), shown);
             }
+            answer.push(values);
         }
-        self.send_read(scope);
-        Ok(())
+        Ok(answer)
     }
 
     async fn aggregate(
-        &mut self,
-        scope: &mut CommandContext,
+        &self,
+        scope: &CommandContext,
         command: &AggregateCommand,
         window: TimeWindow,
-    ) -> CommandResult {
+    ) -> Result<Vec<ReadValues>, CommandError> {
         check_series(self.page.data.len(), command.keys.len())?;
         let store = scope.api.series.clone();
         let mut reading = scope.reading();
-        for data in &mut self.page.data {
+        let mut answer = vec![ReadValues::default(); self.page.data.len()];
+        for (data, values) in self.page.data.iter().zip(&mut answer) {
             let Some(source) = source_of(scope, data.entity_id).await else {
                 continue;
             };
@@ -341,7 +407,9 @@ impl EntityWatch {
                 let mut value = async |window: TimeWindow| {
                     let within = window.within(source.window);
                     let (store, agg) = (store.as_ref(), key.agg.as_deref());
-                    let point = read_value(&mut reading, store, subject, &key.key, agg, within).await?;
+                    let until = self.aggregated.until(data.entity_id, &key.key);
+                    let point =
+                        read_value(&mut reading, store, subject, &key.key, agg, within, until).await?;
                     Ok::<_, CommandError>(point.map_or_else(TsValue::default, |point| shown(&point)))
                 };
                 let mut compared = serde_json::Map::new();
@@ -354,29 +422,32 @@ impl EntityWatch {
                         json!(value(TimeWindow::new(start, end)).await?),
                     );
                 }
-                data.agg_latest.insert(key.id, Value::Object(compared));
+                values.aggregates.insert(key.id, Value::Object(compared));
             }
         }
-        self.send_read(scope);
-        Ok(())
+        Ok(answer)
     }
 
-    /// Sends the values read, and drops them.
-    fn send_read(&mut self, scope: &mut CommandContext) {
+    /// Sends values that were read, an element per entity of the page.
+    fn send_read(&mut self, scope: &mut CommandContext, answer: Vec<ReadValues>) {
         if self.is_sent {
-            let shown = |data: &EntityData| EntityUpdate {
+            let shown = |(data, values): (&EntityData, ReadValues)| EntityUpdate {
                 entity_id: data.entity_id,
                 latest: None,
-                timeseries: Some(data.timeseries.clone()),
-                agg_latest: Some(data.agg_latest.clone()),
+                timeseries: Some(values.points),
+                agg_latest: Some(values.aggregates),
             };
-            let all: Vec<EntityUpdate> = self.page.data.iter().map(shown).collect();
+            let all: Vec<EntityUpdate> = self.page.data.iter().zip(answer).map(shown).collect();
             scope
                 .out
                 .push(updates::entity_changes(self.command, &all, MAX_ENTITIES));
-        } else {
-            self.send_page(scope);
+            return;
         }
+        for (data, values) in self.page.data.iter_mut().zip(answer) {
+            data.timeseries = values.points;
+            data.agg_latest = values.aggregates;
+        }
+        self.send_page(scope);
         for data in &mut self.page.data {
             data.timeseries.clear();
             data.agg_latest.clear();
@@ -399,7 +470,10 @@ impl EntityWatch {
         let mut series = BTreeMap::<String, Vec<TsValue>>::new();
         for (name, value) in &news.values {
             let is_point = source == ValueSource::Latest && value.1.is_some();
-            if is_point && followed.points.contains(name) {
+            if is_point
+                && followed.points.contains(name)
+                && !self.aggregated.contains(subject.entity, name, value.0)
+            {
                 let shown = latest::to_ts_value(value);
                 let read = self.newest_read.get(&(subject.entity, name.clone()));
                 if read != Some(&shown) {
