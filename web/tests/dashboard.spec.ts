@@ -108,3 +108,48 @@ test("a device has a dashboard that nobody built, and it can be kept", async ({ 
   await expect(page.getByRole("heading", { level: 1, name: "Pump 3" })).toBeVisible();
   await expect(values).toHaveText(["4", "open"]);
 });
+
+test("values are asked for before the widgets are there, each once", async ({ page, program }) => {
+  const yard = { time_series_chart: [KEY], "cards.value_card": [KEY], "cards.aggregated_value_card": [{ ...KEY, aggregationType: "AVG" }], "charts.state_chart": [KEY] };
+  const own = { selectedTab: 0, realtime: { realtimeType: 1, quickInterval: "CURRENT_DAY", interval: 60_000 }, aggregation: { type: "AVG", limit: 500 } };
+  const widgets = Object.fromEntries(
+    Object.entries(yard).map(([fqn, keys]) => {
+      const made = widget(fqn, fqn, keys) as { config: object };
+      const config = { ...made.config, ...(fqn === "charts.state_chart" ? { useDashboardTimewindow: false, timewindow: own } : {}) };
+      return [fqn, { ...made, type: fqn.includes("chart") ? "timeseries" : "latest", config }];
+    }),
+  );
+  // What lies below the page is not asked for.
+  const below = { ...(widget("cards.simple_card", "Below", [{ ...KEY, name: "below" }]) as object) };
+  const places = Object.fromEntries([...Object.keys(widgets).map((id, n) => [id, { col: n * 6, row: 0, sizeX: 6, sizeY: 4 }]), ["below", { col: 0, row: 90, sizeX: 6, sizeY: 4 }]]);
+  const configuration = { ...EXPORTED.configuration, widgets: { ...widgets, below }, states: { default: { name: "Asked", root: true, layouts: { main: { widgets: places, gridSettings: { columns: 24 } } } } } };
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", { title: "Asked", configuration });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}?time=2h`);
+  await expect(page.getByRole("region", { name: "cards.value_card" })).toBeVisible();
+  const sent: { type: string; keys: string }[] = [];
+  page.on("websocket", (socket) => {
+    socket.on("framesent", ({ payload }) => {
+      const { cmds = [] } = JSON.parse(String(payload)) as { cmds?: { type: string; query?: object; tsCmd?: { timeWindow: number } }[] };
+      sent.push(...cmds.map(({ type, query, tsCmd }) => ({ type, keys: JSON.stringify([query, tsCmd?.timeWindow]) })));
+    });
+  });
+  await page.addInitScript(() => {
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (...message: [unknown]) {
+      if (JSON.stringify(message).includes("ENTITY_DATA")) {
+        document.documentElement.dataset["asked"] ??= document.querySelector("[data-widget]") === null ? "ahead" : "late";
+      }
+      post.apply(this, message);
+    };
+  });
+  await page.reload();
+  for (const fqn of ["time_series_chart", "charts.state_chart"]) {
+    await expect(page.getByRole("region", { name: fqn }).locator("canvas").first()).toBeVisible();
+  }
+  for (const fqn of ["cards.value_card", "cards.aggregated_value_card"]) {
+    await expect(page.getByRole("region", { name: fqn }).locator("[data-value]").first()).toBeVisible();
+  }
+  await expect(page.locator("html")).toHaveAttribute("data-asked", "ahead");
+  expect(sent.map(({ type }) => type)).toEqual(Array.from({ length: 4 }, () => "ENTITY_DATA"));
+  expect(sent.some(({ keys }) => keys.includes("below"))).toBe(false);
+});

@@ -2,6 +2,7 @@
 
 import type { QueryClient } from "@tanstack/react-query";
 import { api } from "@/api/client";
+import type { User } from "@/api/types";
 import { currentClaims } from "@/api/session";
 import { live } from "@/live/socket";
 import { Dashboard } from "./routes";
@@ -12,18 +13,21 @@ export function loadAhead(queries: QueryClient, path: string, search: string): v
   if (claims === undefined || claims.isPublic === true || new URLSearchParams(search).has("publicId")) {
     return;
   }
-  void queries.prefetchQuery({ queryKey: ["own user"], queryFn: () => api.get("/api/auth/user") });
+  const user = queries.fetchQuery({ queryKey: ["own user"], queryFn: () => api.get<User>("/api/auth/user") });
   const id = /^\/dashboards?\/([\w-]{36})$/.exec(path)?.[1];
   if (id === undefined) {
+    // The shell asks again, and says what is wrong.
+    user.catch(() => undefined);
     return;
   }
   const dashboard = queries.fetchQuery({ queryKey: ["dashboard", id], queryFn: () => api.get<{ configuration?: unknown }>(`/api/dashboard/${id}`) });
   // Its screen asks again where this fails, and says what is wrong.
   Dashboard.load().catch(() => undefined);
   live.prepare();
-  // What draws is asked for before the screen is drawn: that takes the page a while, during which it comes.
-  Promise.all([dashboard, import("@/screens/dashboard/Dashboard")]).then(
-    ([{ configuration }, { loadRenderers }]) => loadRenderers(configuration),
+  // What draws, and values, are asked for before the screen is drawn: that takes the page a while, during which they come.
+  Promise.all([dashboard, user, import("@/screens/dashboard/Dashboard")]).then(
+    ([{ configuration }, { additionalInfo }, { loadDashboard }]) =>
+      loadDashboard(configuration, { search, width: innerWidth, height: innerHeight, units: additionalInfo?.unitSystem, language: navigator.language }),
     // The screen asks again, and says what is wrong.
     () => undefined,
   );

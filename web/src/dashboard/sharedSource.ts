@@ -50,13 +50,24 @@ function join(identity: string, listener: () => void): () => void {
   return () => {
     leave();
     one.users--;
-    setTimeout(() => {
-      if (one.users === 0 && shared.get(identity) === one) {
-        shared.delete(identity);
-        one.end();
-      }
-    }, GRACE_MS);
+    endUnused(identity, one);
   };
+}
+
+function endUnused(identity: string, one: Shared): void {
+  setTimeout(() => {
+    if (one.users === 0 && shared.get(identity) === one) {
+      shared.delete(identity);
+      one.end();
+    }
+  }, GRACE_MS);
+}
+
+/** Begins to follow what a widget is about to ask for. */
+export function beginAhead(identity: string): void {
+  if (!shared.has(identity)) {
+    endUnused(identity, begin(identity));
+  }
 }
 
 /** Returns how the question of a widget that is shown went. */

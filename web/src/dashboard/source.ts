@@ -153,12 +153,17 @@ function subjectOf(identity: string): string {
   return JSON.stringify([source, filter, keyFilters, any]);
 }
 
+/** Returns what tells a request from others. */
+export function identityOf(request: SourceRequest): string {
+  return JSON.stringify(request);
+}
+
 /**
  * Follows the datasources of a widget as long as it is shown. An unresolved one has no entities. Where only the window is another, what was
  * shown before stays until the answer is there.
  */
 export function useSources(requests: (SourceRequest | undefined)[], sources: Datasource[]): SourceValues[] {
-  const identities = JSON.stringify(requests.map((request) => (request === undefined ? "" : JSON.stringify(request))));
+  const identities = JSON.stringify(requests.map((request) => (request === undefined ? "" : identityOf(request))));
   const { joined, subjects } = useMemo(() => {
     const all = JSON.parse(identities) as string[];
     return { joined: new JoinedSources(all), subjects: all.map(subjectOf) };

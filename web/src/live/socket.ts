@@ -16,14 +16,13 @@ interface Subscription {
 
 class LiveConnection {
   private worker: Worker | undefined;
-  private opening = false;
+  /** While a connection is made, the worker keeps what is sent; before it knows of it, the first frames will have all subscriptions. */
+  private opening: "no" | "token" | "socket" = "no";
   private attempt = 0;
   private nextId = 1;
   private timer: number | undefined;
   private state: Connection = "idle";
   private readonly subscriptions = new Map<number, Subscription>();
-  /** Commands that were given while the connection was being made; those before it go with its first frame. */
-  private unsent: LiveCommand[] = [];
   private readonly listeners = new Set<() => void>();
 
   /** Asks for something until the returned function is called. */
@@ -31,9 +30,7 @@ class LiveConnection {
     const id = this.nextId++;
     const command = typeof asked === "function" ? asked : () => asked;
     this.subscriptions.set(id, { command, onUpdate });
-    if (this.state === "live" || this.opening) {
-      this.send({ ...command(), cmdId: id });
-    }
+    this.send({ ...command(), cmdId: id });
     if (this.state !== "live" && this.timer === undefined) {
       void this.open();
     }
@@ -45,7 +42,7 @@ class LiveConnection {
 
   /** Connects before anybody asks for something, so that the first question need not wait for it. */
   prepare(): void {
-    if (this.state === "idle" && !this.opening && this.timer === undefined) {
+    if (this.state === "idle" && this.opening === "no" && this.timer === undefined) {
       void this.open();
     }
   }
@@ -65,10 +62,8 @@ class LiveConnection {
   }
 
   private send(command: LiveCommand): void {
-    if (this.state === "live") {
+    if (this.state === "live" || this.opening === "socket") {
       this.tell({ type: "send", frames: framesOf([command]) });
-    } else if (this.opening) {
-      this.unsent.push(command);
     }
   }
 
@@ -83,16 +78,16 @@ class LiveConnection {
   private async open(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (this.opening) {
+    if (this.opening !== "no") {
       return;
     }
-    this.opening = true;
+    this.opening = "token";
     try {
       const token = await getToken();
-      this.unsent = [];
       const commands = [...this.subscriptions].map(([cmdId, { command }]) => ({ ...command(), cmdId }));
       const url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/ws`;
       this.tell({ type: "open", url, frames: framesOf(commands, token) });
+      this.opening = "socket";
     } catch (error) {
       if (error instanceof SessionEnded) {
         goToLogin();
@@ -110,17 +105,13 @@ class LiveConnection {
     } else if (message.type === "lost") {
       this.lost();
     } else {
-      this.opening = false;
+      this.opening = "no";
       this.change("live");
-      if (this.unsent.length > 0) {
-        this.tell({ type: "send", frames: framesOf(this.unsent) });
-        this.unsent = [];
-      }
     }
   }
 
   private lost(): void {
-    this.opening = false;
+    this.opening = "no";
     if (this.subscriptions.size === 0) {
       this.change("idle");
       return;

@@ -6,6 +6,8 @@ import { LONG_FRAME, UpdateGatherer, type FromWorker, type ToWorker } from "./wi
 const tell = (message: FromWorker): void => self.postMessage(message);
 const gatherer = new UpdateGatherer((updates) => tell({ type: "updates", updates }));
 let socket: WebSocket | undefined;
+/** What is sent as soon as the connection is there. */
+let waiting: object[] = [];
 
 const send = (to: WebSocket, frames: object[]): void => frames.forEach((frame) => to.send(JSON.stringify(frame)));
 
@@ -13,13 +15,17 @@ self.onmessage = ({ data: message }: MessageEvent<ToWorker>) => {
   if (message.type === "send") {
     if (socket?.readyState === WebSocket.OPEN) {
       send(socket, message.frames);
+    } else if (socket !== undefined) {
+      waiting.push(...message.frames);
     }
     return;
   }
   const opened = new WebSocket(message.url);
   socket = opened;
+  waiting = message.frames;
   opened.onopen = () => {
-    send(opened, message.frames);
+    send(opened, waiting);
+    waiting = [];
     tell({ type: "live" });
   };
   opened.onmessage = ({ data }: MessageEvent<string>) => {
@@ -32,6 +38,7 @@ self.onmessage = ({ data: message }: MessageEvent<ToWorker>) => {
   };
   opened.onclose = () => {
     socket = undefined;
+    waiting = [];
     tell({ type: "lost" });
   };
 };

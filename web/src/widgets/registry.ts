@@ -17,7 +17,7 @@ export interface WidgetProps {
   act: (source: string, entity: EntityValues | undefined, name?: string, extra?: unknown) => void;
 }
 
-interface Renderer {
+export interface Renderer {
   draw: Loadable<WidgetProps>;
   /** Whether it needs the points of a time window instead of latest values. */
   points: boolean;

@@ -17,7 +17,7 @@ import { DashboardView } from "./DashboardView";
 import { ShareButton } from "./ShareButton";
 import { draftOf, type StoredDashboard } from "./edit/editor";
 
-export { loadRenderers } from "@/widgets/ahead";
+export { loadDashboard } from "@/widgets/ahead";
 
 const EditMode = lazy(() => import("./edit/EditMode"));
 

@@ -20,6 +20,7 @@ import { loadable } from "@/ui/loadable";
 import { Backdrop } from "@/widgets/card/Backdrop";
 import { inSystem, systemOf, type UnitSystem } from "@/widgets/units";
 import { widgetInSystem } from "@/widgets/unitSettings";
+import { sourcesOf } from "@/widgets/ahead";
 import { rendererOf } from "@/widgets/registry";
 import { usePostProcessed } from "@/widgets/postProcessing";
 import { fillPattern } from "@/widgets/text";
@@ -77,7 +78,7 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
   const place = useMergedRef(ref, section);
   const visible = entry?.isIntersecting === true;
   const renderer = rendererOf(widget.fqn);
-  const sources = useMemo(() => (widget.alarmSource !== undefined && renderer.asksItself ? [widget.alarmSource] : widget.datasources), [widget, renderer]);
+  const sources = useMemo(() => sourcesOf(widget, renderer), [widget, renderer]);
   const time = useWidgetWindow(widget, useContext(TimeContext), shared);
   const { window } = time;
   const isDated = renderer.points || sources.some((source) => keysOf(source).some((key) => aggregationIn(key) !== undefined));
