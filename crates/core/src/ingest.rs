@@ -44,7 +44,7 @@ pub use self::processor::{
 pub use self::producer::{MAIN_QUEUE, PUSH_TIMEOUT, QueueProducer, partition_index};
 pub use self::senders::WaitingTenants;
 pub use self::service::{
-    ActivityListener, CrashHandling, IngestService, IngestShutdown, IngestStartError, IngestStores,
+    ActivityListener, CrashHandling, GROUP, IngestService, IngestShutdown, IngestStartError, IngestStores,
 };
 use crate::options::{ByteSize, HumanDuration};
 

@@ -20,6 +20,7 @@ pub mod keyed_states;
 mod lane;
 mod lane_scheduler;
 mod late_messages;
+pub mod log_binding;
 pub mod marks;
 pub mod node_activity;
 mod node_run;

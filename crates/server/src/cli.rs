@@ -10,6 +10,7 @@ use fieldline_api::EndpointAccess;
 use fieldline_loadgen::BenchCommand;
 
 use crate::config::{self, EffectiveConfig};
+use crate::migrate::{self, MigrateCommand};
 use crate::{bench, licenses, logging, rules, serve};
 
 /// An IoT platform in one program.
@@ -36,6 +37,7 @@ enum CliCommand {
         #[command(flatten)]
         settings: CliSettings,
     },
+    Migrate(MigrateCommand),
     /// Prints the REST endpoints, each with the roles that may call it.
     Endpoints,
     /// Prints the licences of what the program contains, with their texts.
@@ -84,6 +86,7 @@ pub(crate) fn run() -> ExitCode {
     let done = match Cli::parse().command {
         CliCommand::Serve { settings, demo } => settings.load().map(|loaded| run_platform(&loaded, demo)),
         CliCommand::Config { settings } => settings.load().map(|loaded| print_config(&loaded)),
+        CliCommand::Migrate(command) => Ok(migrate_installation(&command)),
         CliCommand::Endpoints => Ok(print_endpoints()),
         CliCommand::Licenses => Ok(print_licenses()),
         CliCommand::Bench(command) => Ok(bench::run(&command)),
@@ -103,6 +106,16 @@ fn run_platform(loaded: &EffectiveConfig, demo: bool) -> ExitCode {
     };
     logging::flush(LOG_FLUSH_TIMEOUT);
     code
+}
+
+fn migrate_installation(command: &MigrateCommand) -> ExitCode {
+    match migrate::run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            logging::print_error(format_args!("fieldline migrate: {error}"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn print_config(loaded: &EffectiveConfig) -> ExitCode {

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::retention;
 
-pub(crate) use layers::{ConfigSource, EffectiveConfig, load};
+pub(crate) use layers::{ConfigSource, EffectiveConfig, ServerConfigError, load};
 pub(crate) use print::print;
 
 /// All settings of `fieldline serve`.

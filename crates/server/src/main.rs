@@ -10,6 +10,7 @@ mod licenses;
 mod limits;
 mod logging;
 mod memory_budget;
+mod migrate;
 mod probes;
 mod retention;
 mod rules;

@@ -58,13 +58,13 @@ fn warn_of_unused(dir: &DataDir, config: &Config) {
     ];
     for (path, is_elsewhere, place) in kept_elsewhere {
         if is_elsewhere && path.exists() {
-            warn!(path = %path.display(), "not used: the settings have it in {place}, and nothing moves it there");
+            warn!(path = %path.display(), "not used: the settings have it in {place}, and only `fieldline migrate` moves it there");
         }
     }
 }
 
 /// Opens the journal that the settings ask for.
-async fn open_journal(dir: &DataDir, config: &Config) -> Result<Arc<dyn Journal>, ServeError> {
+pub(crate) async fn open_journal(dir: &DataDir, config: &Config) -> Result<Arc<dyn Journal>, ServeError> {
     let options = config.journal.clone();
     match options.kind {
         JournalKind::Embedded => Ok(Arc::new(EmbeddedJournal::open(&dir.journal(), &options)?)),
@@ -104,6 +104,11 @@ impl PlatformStores {
         let journal = open_journal(dir, config).await?;
         warn_of_unused(dir, config);
         let database = EntityDatabase::open(&dir.entities(), &config.sql).await?;
+        if let Some(source) = database.unfinished_copy().await? {
+            return Err(ServeError::start(format!(
+                "`fieldline migrate` has not copied all of {source} yet: run it to its end, or name another database"
+            )));
+        }
         let series = open_series(dir, config, &clock).await?;
         let live = ObservedStore::new(
             series.clone(),

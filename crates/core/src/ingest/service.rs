@@ -22,7 +22,7 @@ use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, QueueI
 use crate::set_aside::SetAsideService;
 
 /// Consumer group of the ingest workers.
-const GROUP: &str = "ingest";
+pub const GROUP: &str = "ingest";
 /// Most bytes that workers of a slow queue take at a time.
 const SLOW_BATCH: usize = 256 << 10;
 /// Niceness of the threads of a slow queue.

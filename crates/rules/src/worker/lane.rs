@@ -34,7 +34,7 @@ use crate::stats::LastFailure;
 use crate::strategy::{MessageOutcome, QueueStrategy};
 
 /// Who keeps what waits in a lane.
-const LANE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a9e_0000_0000_4000_8000_0000_0000_0001);
+pub(super) const LANE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a9e_0000_0000_4000_8000_0000_0000_0001);
 const HEADER_BYTES: usize = 4 + 8 + 8;
 /// For how long messages begin before others that have waited go on.
 const SLICE: Duration = Duration::from_millis(20);

@@ -26,7 +26,7 @@ use super::walk::MessageHandle;
 use crate::engine::{QueueHandle, QueueRole};
 
 /// Who keeps the notes.
-const NOTE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
+pub(super) const NOTE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
 const RECORD: u8 = 0;
 const DUE: u8 = 1;
 /// Bits of a note's number that say where its row begins.

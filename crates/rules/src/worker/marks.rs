@@ -19,7 +19,7 @@ use super::keyed_states::KeyedStates;
 use crate::message::RuleMessage;
 
 /// Who keeps marks.
-const MARK_STATE_OWNER: Uuid = Uuid::from_u128(0x3a7e_0000_0000_4000_8000_0000_0000_0001);
+pub(super) const MARK_STATE_OWNER: Uuid = Uuid::from_u128(0x3a7e_0000_0000_4000_8000_0000_0000_0001);
 /// The record of what is not read from a queue but has come due.
 pub(super) const DUE: u64 = u64::MAX;
 

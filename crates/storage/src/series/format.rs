@@ -69,8 +69,8 @@ pub(super) fn check_place(tables: &SeriesTables, keyspace: Option<&str>) -> Stor
                 |keyspace| format!("in the keyspace {keyspace} of Cassandra"),
             );
             let message = format!(
-                "the PostgreSQL database of `sql.url` has its time series {place}, and nothing moves them: put the settings \
-                 back, or name a database that has none"
+                "the PostgreSQL database of `sql.url` has its time series {place}, and starting moves nothing: put the \
+                 settings back, or name a database that has none and let `fieldline migrate` copy them"
             );
             Err(StoreError::new(StoreErrorKind::Invalid, message))
         }

@@ -51,6 +51,7 @@ mod cached_value;
 mod checkpoint;
 pub mod chunk;
 mod compaction;
+mod copy;
 mod delete;
 mod engine;
 mod error;
@@ -74,6 +75,7 @@ mod value_table;
 mod values;
 mod watermark;
 
+pub use copy::{SeriesChecksum, SeriesCopy, SeriesPart, SeriesPlace, StateRoute};
 #[cfg(feature = "sql")]
 pub use options::SqlSeriesOptions;
 pub use options::{CassandraOptions, Options, SeriesKind};

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use fieldline_core::ports::{Partition, StateKey, StateRow, StoreResult};
+use fieldline_core::ports::{Partition, QueueId, StateKey, StateRow, StoreResult};
 use fieldline_model::kv::CorruptData;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -95,13 +95,24 @@ fn prefix_of(partition: Partition) -> [u8; PARTITION_BYTES] {
     [a, b, c, d]
 }
 
-fn key_of(partition: Partition, key: &StateKey) -> Vec<u8> {
+/// The key of a row in the table.
+pub(super) fn key_of(partition: Partition, key: &StateKey) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(PARTITION_BYTES + keys::SUBJECT_BYTES + 16 + 8);
     bytes.extend_from_slice(&prefix_of(partition));
     bytes.extend_from_slice(&keys::subject_key(key.subject));
     bytes.extend_from_slice(key.owner.as_bytes());
     bytes.extend_from_slice(&key.number.to_be_bytes());
     bytes
+}
+
+/// The partition and the key of a row in the table.
+pub(super) fn read(bytes: &[u8]) -> Option<(Partition, StateKey)> {
+    let &[a, b, c, d] = bytes.first_chunk()?;
+    let partition = Partition {
+        queue: QueueId(u16::from_be_bytes([a, b])),
+        index: u16::from_be_bytes([c, d]),
+    };
+    Some((partition, read_key(bytes)?))
 }
 
 fn read_key(bytes: &[u8]) -> Option<StateKey> {

@@ -28,6 +28,7 @@ mod assets;
 mod assignables;
 mod audit;
 mod calculated_fields;
+mod copy;
 mod customers;
 mod dashboards;
 mod database;
@@ -79,6 +80,7 @@ use std::sync::Arc;
 
 use fieldline_core::ports::{EntityRowStore, EntityStores, StoreResult};
 
+pub use copy::TableChecksum;
 pub use database::EntityDatabase;
 use entities::SqlEntities;
 pub use options::Options;

@@ -105,6 +105,20 @@ impl SqlQuery {
         }
     }
 
+    /// A statement with names that the database's own catalogue has, and nothing else from outside.
+    pub(super) fn of_catalogue(sql: String) -> Self {
+        Self {
+            sql: Cow::Owned(sql),
+            args: Vec::new(),
+        }
+    }
+
+    /// Appends text with such names.
+    pub(super) fn push_catalogue(mut self, sql: &str) -> Self {
+        self.sql.to_mut().push_str(sql);
+        self
+    }
+
     /// Appends text.
     pub(super) fn push(mut self, sql: &'static str) -> Self {
         self.sql.to_mut().push_str(sql);

@@ -36,6 +36,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration::Both(include_str!("migrations/0018_widgets.sql")),
     Migration::Both(include_str!("migrations/0019_resources.sql")),
     Migration::Both(include_str!("migrations/0020_versions.sql")),
+    Migration::Both(include_str!("migrations/0021_copy.sql")),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

@@ -1,0 +1,482 @@
+//! Copies everything of one store into an empty one on the same or another backing.
+//!
+//! The tables have the same keys and values everywhere, but for those of values, of which a row is one value here and a
+//! page of them there. They are copied in the order of their keys; how far that is, is noted in the target with each
+//! batch, so that a copy that was cut off goes on from there. Nothing may write to either of them meanwhile.
+//!
+//! Positions are not copied: the target's journal is another one. So the source's journal must have nothing that is not
+//! stored, and what the rule engine keeps goes to the partitions that its entities have in the other journal.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Bound;
+use std::path::Path;
+
+use fieldline_core::directory::create_durably;
+use fieldline_core::ports::{Offset, Partition, StateKey, StoreError, StoreErrorKind, StoreResult};
+
+use super::backing::{SeriesBatch, SeriesTable, TableEntry};
+use super::cached_value::{CachedValue, cell_key};
+use super::checkpoint::{self, CHECKPOINT_KEY, SEQ_KEY};
+use super::compaction::CURSOR_KEY;
+use super::engine::{FIRST_EPOCH_KEY, SeriesEngine, meta_number};
+#[cfg(feature = "cassandra")]
+use super::options::CassandraOptions;
+use super::options::Options;
+#[cfg(feature = "sql")]
+use super::options::SqlSeriesOptions;
+use super::value_table::{PAGE_VALUES, ValueTable, page_key, put_in_page};
+use super::watermark::CheckpointWatermark;
+use super::{error, keys, state_rows};
+
+/// In the target: where it is being filled from. All keys of a copy that goes on begin like this.
+const SOURCE_KEY: &[u8] = b"m";
+/// In the target: what the keys begin with that say how far each table is.
+const PROGRESS_PREFIX: &[u8] = b"mt";
+/// In the target: what the keys begin with that say how far the records of a partition are copied.
+const RECORDS_PREFIX: &[u8] = b"mr";
+/// What a batch holds, roughly.
+const BATCH_BYTES: usize = 1 << 20;
+const BATCH_ENTRIES: usize = 2_000;
+
+/// Where a store is.
+pub enum SeriesPlace<'a> {
+    /// In a directory.
+    Embedded(&'a Path, &'a Options),
+    /// In PostgreSQL.
+    #[cfg(feature = "sql")]
+    Sql(&'a SqlSeriesOptions),
+    /// In Cassandra, with a PostgreSQL database that says who owns it.
+    #[cfg(feature = "cassandra")]
+    Cassandra(&'a SqlSeriesOptions, &'a CassandraOptions),
+}
+
+/// A part of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SeriesPart {
+    /// Packed points.
+    Chunks,
+    /// Points that are not packed yet.
+    Blocks,
+    /// Points that cannot be packed.
+    Stuck,
+    /// Latest values.
+    Latest,
+    /// Attributes.
+    Attributes,
+    /// What the rule engine keeps.
+    States,
+}
+
+impl SeriesPart {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Chunks,
+        Self::Blocks,
+        Self::Stuck,
+        Self::Latest,
+        Self::Attributes,
+        Self::States,
+    ];
+
+    /// Its name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chunks => "packed points",
+            Self::Blocks => "recent points",
+            Self::Stuck => "points that cannot be packed",
+            Self::Latest => "latest values",
+            Self::Attributes => "attributes",
+            Self::States => "states of rules",
+        }
+    }
+
+    fn progress_key(self) -> Vec<u8> {
+        [PROGRESS_PREFIX, &[self as u8]].concat()
+    }
+}
+
+/// What a part holds: how many entries, and a sum over all of them that is the same on all backings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SeriesChecksum {
+    /// Number of entries.
+    pub entries: u64,
+    /// Sum of their hashes.
+    pub sum: u64,
+}
+
+impl SeriesChecksum {
+    fn add(&mut self, entry: &[&[u8]]) {
+        let mut hasher = DefaultHasher::new();
+        entry.hash(&mut hasher);
+        self.entries += 1;
+        self.sum = self.sum.wrapping_add(hasher.finish());
+    }
+}
+
+/// Where what the rule engine keeps belongs in the target: its partition there; nowhere if it is of no more use; or why it
+/// cannot be copied.
+pub type StateRoute<'a> = &'a (dyn Fn(Partition, &StateKey) -> Result<Option<Partition>, String> + Sync);
+
+/// An opened store of which whole tables are read or written.
+pub struct SeriesCopy {
+    source: SeriesEngine,
+    target: SeriesEngine,
+}
+
+fn open(place: &SeriesPlace<'_>, now_ms: i64) -> StoreResult<SeriesEngine> {
+    match place {
+        SeriesPlace::Embedded(dir, options) => {
+            create_durably(dir, 0o777).map_err(error::io)?;
+            let watermark = CheckpointWatermark::open(dir)?;
+            let engine =
+                SeriesEngine::open(dir, options, now_ms).map_err(|error| error::cannot_open(dir, error))?;
+            let found = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
+            if found < watermark.get() {
+                return Err(checkpoint::lost(dir, found, watermark.get()));
+            }
+            Ok(engine)
+        }
+        #[cfg(feature = "sql")]
+        SeriesPlace::Sql(options) => SeriesEngine::open_sql(options, now_ms),
+        #[cfg(feature = "cassandra")]
+        SeriesPlace::Cassandra(owner, options) => SeriesEngine::open_cassandra(owner, options, now_ms),
+    }
+}
+
+impl SeriesCopy {
+    /// Opens both stores and takes them over from whoever has them. The label names the source, so that a target that is
+    /// being filled from it is told from others.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Conflict`] if the target holds something else.
+    pub fn begin(
+        source: &SeriesPlace<'_>,
+        target: &SeriesPlace<'_>,
+        label: &str,
+        now_ms: i64,
+    ) -> StoreResult<Self> {
+        let target = open(target, now_ms)?;
+        match target.meta.get(SOURCE_KEY)? {
+            Some(found) if *found == *label.as_bytes() => {}
+            Some(found) => {
+                let message = format!(
+                    "is being filled from {}: go on with that, or name another one",
+                    String::from_utf8_lossy(&found)
+                );
+                return Err(StoreError::new(StoreErrorKind::Conflict, message));
+            }
+            None if target.meta_number(CHECKPOINT_KEY)?.is_none() => {
+                target.meta.insert(SOURCE_KEY, label.as_bytes())?;
+                target.sync()?;
+            }
+            None => {
+                let message = "has time series already: name an empty one";
+                return Err(StoreError::new(StoreErrorKind::Conflict, message));
+            }
+        }
+        Ok(Self {
+            source: open(source, now_ms)?,
+            target,
+        })
+    }
+
+    /// How far the journal of the source is stored.
+    pub fn source_positions(&self) -> StoreResult<BTreeMap<Partition, Offset>> {
+        let found = checkpoint::stored_positions(&self.source)?;
+        let durable = found.into_iter();
+        Ok(durable
+            .filter_map(|(partition, position)| Some((partition, position.durable?)))
+            .collect())
+    }
+
+    /// How far the records of a partition of the source's journal are copied to the other one.
+    pub fn records_copied(&self, partition: Partition) -> StoreResult<Option<Offset>> {
+        let found = meta_number(&self.target.meta, &records_key(partition))?;
+        Ok(found.map(Offset))
+    }
+
+    /// Notes how far the records of a partition are copied.
+    pub fn note_records_copied(&self, partition: Partition, next: Offset) -> StoreResult<()> {
+        self.target
+            .meta
+            .insert(records_key(partition), next.0.to_be_bytes())?;
+        self.target.sync()
+    }
+
+    /// Copies what is not there yet. Tells how many entries of a part are copied as it goes.
+    pub fn copy(&self, route: StateRoute<'_>, progress: &mut dyn FnMut(SeriesPart, u64)) -> StoreResult<()> {
+        for part in SeriesPart::ALL {
+            let (source, target) = (table_of(&self.source, part), table_of(&self.target, part));
+            let from = self.target.meta.get(&part.progress_key())?;
+            let from = from.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            let mut writer = PartWriter::new(&self.target, target, part, &mut *progress);
+            let mut gathered = PageGatherer::default();
+            let pages = values_of(&self.source, part).zip(values_of(&self.target, part));
+            for entry in source.range((from, Bound::Unbounded)) {
+                let entry = entry?;
+                match (part, pages) {
+                    (SeriesPart::States, _) => {
+                        if let Some((key, value)) = routed(&entry, route)? {
+                            writer.put(&key, &value);
+                        }
+                        writer.end_entry(&entry.0)?;
+                    }
+                    (SeriesPart::Blocks, _) => {
+                        if entry.0.len() == keys::ROW_BYTES {
+                            writer.begin_epoch(keys::read_epoch(&entry.0))?;
+                            writer.put(&entry.0, &entry.1);
+                            writer.end_entry(&entry.0)?;
+                        }
+                    }
+                    (_, Some((from, to))) if from.is_paged() != to.is_paged() => {
+                        let decoded = from.cells(&entry, |(_, name, bytes)| {
+                            let group = entry.0.first_chunk().unwrap_or(&[0; keys::GROUP_BYTES]);
+                            let cell = CachedValue::decode(name.into(), bytes)?;
+                            if to.is_paged() {
+                                gathered.add(group, &cell, &mut writer);
+                            } else {
+                                writer.put(&cell_key(group, name), bytes);
+                            }
+                            Ok(())
+                        });
+                        decoded.map_err(|cause| error::corrupt(&entry.0, cause))?;
+                        if to.is_paged() {
+                            gathered.seen(&entry.0, &mut writer)?;
+                        } else {
+                            writer.end_entry(&entry.0)?;
+                        }
+                    }
+                    _ => {
+                        writer.put(&entry.0, &entry.1);
+                        writer.end_entry(&entry.0)?;
+                    }
+                }
+            }
+            gathered.end(&mut writer)?;
+            writer.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Reads everything on both sides; the source's is what the target's must be.
+    pub fn checksums(&self, route: StateRoute<'_>) -> StoreResult<Vec<(SeriesPart, [SeriesChecksum; 2])>> {
+        let both = |part| {
+            let source = checksum(&self.source, part, Some(route))?;
+            Ok((part, [source, checksum(&self.target, part, None)?]))
+        };
+        SeriesPart::ALL.into_iter().map(both).collect()
+    }
+
+    /// Gives the target free for use: from here on it is a store like any other.
+    pub fn end(self) -> StoreResult<()> {
+        let mut batch = self.target.batch(16);
+        for key in [SEQ_KEY, FIRST_EPOCH_KEY, CURSOR_KEY, CHECKPOINT_KEY] {
+            if let Some(value) = self.source.meta.get(key)? {
+                batch.insert(&self.target.meta, key, value);
+            }
+        }
+        for entry in self.target.meta.prefix(SOURCE_KEY) {
+            batch.remove(&self.target.meta, entry?.0);
+        }
+        self.target.commit(batch, &[])?;
+        self.target.sync()
+    }
+}
+
+fn records_key(partition: Partition) -> Vec<u8> {
+    [RECORDS_PREFIX, &keys::position_key(partition)].concat()
+}
+
+fn table_of(engine: &SeriesEngine, part: SeriesPart) -> &SeriesTable {
+    match part {
+        SeriesPart::Chunks => &engine.chunks,
+        SeriesPart::Blocks => &engine.blocks,
+        SeriesPart::Stuck => &engine.quarantine.rows,
+        SeriesPart::Latest => &engine.latest.rows,
+        SeriesPart::Attributes => &engine.attributes.rows,
+        SeriesPart::States => &engine.states,
+    }
+}
+
+/// The part as a table of values, if it is one.
+const fn values_of(engine: &SeriesEngine, part: SeriesPart) -> Option<&ValueTable> {
+    match part {
+        SeriesPart::Latest => Some(&engine.latest),
+        SeriesPart::Attributes => Some(&engine.attributes),
+        _ => None,
+    }
+}
+
+/// What the rule engine keeps, with the key that it has in the target.
+fn routed((key, value): &TableEntry, route: StateRoute<'_>) -> StoreResult<Option<(Vec<u8>, Vec<u8>)>> {
+    let (partition, state) = state_rows::read(key).ok_or_else(|| {
+        error::corrupt(
+            key,
+            fieldline_model::kv::CorruptData("a state's key does not decode"),
+        )
+    })?;
+    let target = route(partition, &state).map_err(|why| StoreError::new(StoreErrorKind::Conflict, why))?;
+    Ok(target.map(|partition| (state_rows::key_of(partition, &state), value.to_vec())))
+}
+
+fn checksum(
+    engine: &SeriesEngine,
+    part: SeriesPart,
+    route: Option<StateRoute<'_>>,
+) -> StoreResult<SeriesChecksum> {
+    let mut found = SeriesChecksum::default();
+    let values = values_of(engine, part);
+    for entry in table_of(engine, part).from(&[]) {
+        let entry = entry?;
+        if let Some(values) = values {
+            let group = entry.0.get(..keys::GROUP_BYTES).unwrap_or_default();
+            let decoded = values.cells(&entry, |(_, name, bytes)| {
+                found.add(&[group, name.as_bytes(), bytes]);
+                Ok(())
+            });
+            decoded.map_err(|cause| error::corrupt(&entry.0, cause))?;
+        } else if let (SeriesPart::States, Some(route)) = (part, route) {
+            if let Some((key, value)) = routed(&entry, route)? {
+                found.add(&[&key, &value]);
+            }
+        } else if part != SeriesPart::Blocks || entry.0.len() == keys::ROW_BYTES {
+            found.add(&[&entry.0, &entry.1]);
+        }
+    }
+    Ok(found)
+}
+
+/// Writes a part in batches, each with how far it is.
+struct PartWriter<'a> {
+    engine: &'a SeriesEngine,
+    table: &'a SeriesTable,
+    part: SeriesPart,
+    batch: SeriesBatch,
+    bytes: usize,
+    entries: usize,
+    /// Key of the source's last entry that is in the batch as a whole.
+    done: Option<Vec<u8>>,
+    copied: u64,
+    epoch: Option<u64>,
+    progress: &'a mut dyn FnMut(SeriesPart, u64),
+}
+
+impl<'a> PartWriter<'a> {
+    fn new(
+        engine: &'a SeriesEngine,
+        table: &'a SeriesTable,
+        part: SeriesPart,
+        progress: &'a mut dyn FnMut(SeriesPart, u64),
+    ) -> Self {
+        Self {
+            engine,
+            table,
+            part,
+            batch: engine.batch(BATCH_ENTRIES),
+            bytes: 0,
+            entries: 0,
+            done: None,
+            copied: 0,
+            epoch: None,
+            progress,
+        }
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.batch.insert(self.table, key, value);
+        self.bytes += key.len() + value.len();
+        self.entries += 1;
+    }
+
+    /// Prepares the place of an epoch's rows, the first time that there is one of them.
+    fn begin_epoch(&mut self, epoch: Option<u64>) -> StoreResult<()> {
+        if let Some(number) = epoch
+            && self.epoch != epoch
+        {
+            self.engine.db.begin_epoch(number)?;
+            self.epoch = epoch;
+        }
+        Ok(())
+    }
+
+    /// Notes that an entry of the source, and all before it, are put.
+    fn end_entry(&mut self, key: &[u8]) -> StoreResult<()> {
+        self.done = Some(key.to_vec());
+        if self.bytes >= BATCH_BYTES || self.entries >= BATCH_ENTRIES {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> StoreResult<()> {
+        let mut batch = std::mem::replace(&mut self.batch, self.engine.batch(BATCH_ENTRIES));
+        if let Some(done) = self.done.take() {
+            batch.insert(&self.engine.meta, self.part.progress_key(), done);
+        }
+        if !batch.is_empty() {
+            self.engine.commit(batch, &[self.table])?;
+        }
+        self.copied += self.entries as u64;
+        (self.bytes, self.entries) = (0, 0);
+        if self.copied > 0 {
+            (self.progress)(self.part, self.copied);
+        }
+        Ok(())
+    }
+}
+
+/// Gathers the values of a group into pages.
+#[derive(Default)]
+struct PageGatherer {
+    group: Option<[u8; keys::GROUP_BYTES]>,
+    page: Vec<u8>,
+    values: u32,
+    number: u16,
+    /// Key of the last row of the group that was seen.
+    last: Option<Vec<u8>>,
+}
+
+impl PageGatherer {
+    fn add(&mut self, group: &[u8; keys::GROUP_BYTES], cell: &CachedValue, writer: &mut PartWriter<'_>) {
+        if self.group.as_ref() != Some(group) {
+            self.write_page(writer);
+            self.group = Some(*group);
+            self.number = 0;
+        }
+        put_in_page(cell, &mut self.page);
+        self.values += 1;
+        if self.values >= PAGE_VALUES {
+            self.write_page(writer);
+        }
+    }
+
+    fn write_page(&mut self, writer: &mut PartWriter<'_>) {
+        if let Some(group) = &self.group
+            && self.values > 0
+        {
+            writer.put(&page_key(group, self.number), &self.page);
+            self.number = self.number.saturating_add(1);
+        }
+        self.page.clear();
+        self.values = 0;
+    }
+
+    /// Notes that a row was gathered. A group is committed as a whole, since its pages are numbered.
+    fn seen(&mut self, key: &[u8], writer: &mut PartWriter<'_>) -> StoreResult<()> {
+        let is_same = |last: &Vec<u8>| last.get(..keys::GROUP_BYTES) == key.get(..keys::GROUP_BYTES);
+        let before = self.last.replace(key.to_vec());
+        match before.filter(|last| !is_same(last)) {
+            Some(last) => writer.end_entry(&last),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&mut self, writer: &mut PartWriter<'_>) -> StoreResult<()> {
+        self.write_page(writer);
+        match self.last.take() {
+            Some(last) => writer.end_entry(&last),
+            None => Ok(()),
+        }
+    }
+}
