@@ -189,6 +189,8 @@ def test_a_copy_that_is_cut_off_goes_on_and_nobody_uses_half_of_it(make_server, 
         with pytest.raises(StartFailed, match="has not copied all of"):
             far.server.start()
     other = Home(tmp_path, make_server, "other", demo=True)
+    other.server.start()
+    other.server.stop()
     refused = migrate(other, far)
     assert refused.returncode == 1 and "is being filled from" in refused.stderr
     copied = migrate(here, far)
@@ -210,6 +212,9 @@ def test_what_cannot_be_copied_is_refused(make_server, tmp_path, postgres):
     assert same.returncode == 1 and "both name the same database of entities" in same.stderr
     missing = run_cli("migrate", "--from", str(tmp_path / "none.toml"), "--to", far.config)
     assert missing.returncode == 1 and "none.toml" in missing.stderr
+    nothing = run_cli("migrate", "--from", str(tmp_path / "nothing"), "--to", far.config)
+    assert nothing.returncode == 1 and "there is no installation in" in nothing.stderr
+    assert not (tmp_path / "nothing").exists()
     copied = migrate(here, far)
     assert copied.returncode == 0, copied.stderr
     again = migrate(here, far)

@@ -41,12 +41,14 @@ pub(crate) struct MigrateCommand {
 pub(crate) enum MigrateError {
     #[error("{}: {error}", path.display())]
     Config { path: PathBuf, error: ServerConfigError },
+    #[error("there is no installation in {}", .0.display())]
+    NothingThere(PathBuf),
+    #[error("`fieldline migrate` has not copied all of {0} into the source: run that to its end first")]
+    UnfinishedSource(String),
     #[error("both name the same {0}: nothing would be copied there, name another one")]
     SamePlace(&'static str),
     #[error("{side}: {error}")]
     Open { side: &'static str, error: ServeError },
-    #[error("the target's {what} {error}")]
-    Target { what: &'static str, error: StoreError },
     #[error("cannot copy the log: {0}")]
     Log(#[from] log::LogCopyError),
     #[error("cannot copy: {0}")]
@@ -107,6 +109,9 @@ impl Side {
 /// Copies an installation; prints how far it is.
 pub(crate) fn run(command: &MigrateCommand) -> Result<(), MigrateError> {
     let (from, to) = (load(&command.from)?, load(&command.to)?);
+    if from.sql.url.is_none() && !from.data_dir.join("entities.db").exists() {
+        return Err(MigrateError::NothingThere(from.data_dir));
+    }
     refuse_same_places(&from, &to)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| MigrateError::Open {
         side: "cannot start",
@@ -194,19 +199,14 @@ async fn migrate(from: Config, to: Config) -> Result<(), MigrateError> {
 }
 
 async fn copy(source: &Side, target: &Side) -> Result<(), MigrateError> {
+    if let Some(unfinished) = source.database.unfinished_copy().await? {
+        return Err(MigrateError::UnfinishedSource(unfinished));
+    }
     // The same however the command names it.
     let label = real_path(source.dir.root()).display().to_string();
-    let begun = target.database.begin_copy(&label).await;
-    begun.map_err(|error| MigrateError::Target {
-        what: "database of entities",
-        error,
-    })?;
+    target.database.begin_copy(&label).await?;
     let series = tokio::task::block_in_place(|| {
         SeriesCopy::begin(&source.series(), &target.series(), &label, SystemClock.now_ms())
-    });
-    let series = series.map_err(|error| MigrateError::Target {
-        what: "time series: it",
-        error,
     })?;
     let backlog = LogBacklog::open(&source.journal, &target.journal, &series)?;
     let mut printer = ProgressPrinter::default();
@@ -227,7 +227,9 @@ async fn copy(source: &Side, target: &Side) -> Result<(), MigrateError> {
     ));
     copy_key(source, target).map_err(MigrateError::Key)?;
     tokio::task::block_in_place(|| series.end())?;
+    // From here on the target may be used.
     target.database.end_copy().await?;
+    tokio::task::block_in_place(|| series.forget())?;
     say(format_args!("all of it is there and the same"));
     Ok(())
 }

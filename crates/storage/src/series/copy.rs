@@ -161,7 +161,7 @@ impl SeriesCopy {
             Some(found) if *found == *label.as_bytes() => {}
             Some(found) => {
                 let message = format!(
-                    "is being filled from {}: go on with that, or name another one",
+                    "the target's time series are being filled from {}: go on with that, or name another place",
                     String::from_utf8_lossy(&found)
                 );
                 return Err(StoreError::new(StoreErrorKind::Conflict, message));
@@ -171,7 +171,7 @@ impl SeriesCopy {
                 target.sync()?;
             }
             None => {
-                let message = "has time series already: name an empty one";
+                let message = "the target has time series already: name an empty place";
                 return Err(StoreError::new(StoreErrorKind::Conflict, message));
             }
         }
@@ -268,14 +268,21 @@ impl SeriesCopy {
         SeriesPart::ALL.into_iter().map(both).collect()
     }
 
-    /// Gives the target free for use: from here on it is a store like any other.
-    pub fn end(self) -> StoreResult<()> {
+    /// Makes the target a store like any other.
+    pub fn end(&self) -> StoreResult<()> {
         let mut batch = self.target.batch(16);
         for key in [SEQ_KEY, FIRST_EPOCH_KEY, CURSOR_KEY, CHECKPOINT_KEY] {
             if let Some(value) = self.source.meta.get(key)? {
                 batch.insert(&self.target.meta, key, value);
             }
         }
+        self.target.commit(batch, &[])?;
+        self.target.sync()
+    }
+
+    /// Forgets how far the copy is. Until then it may be ended once more.
+    pub fn forget(self) -> StoreResult<()> {
+        let mut batch = self.target.batch(16);
         for entry in self.target.meta.prefix(SOURCE_KEY) {
             batch.remove(&self.target.meta, entry?.0);
         }

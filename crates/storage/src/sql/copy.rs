@@ -11,6 +11,7 @@ use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 
 use super::database::EntityDatabase;
 use super::query::{SqlArg, SqlQuery, SqlRow};
+use crate::page_size::{FIRST_PAGE, next_page_size};
 
 /// All tables with data; the rest is made from them.
 const TABLES: [&str; 48] = [
@@ -64,9 +65,6 @@ const TABLES: [&str; 48] = [
     "widgets_bundle_type",
 ];
 
-/// Most rows of a transaction, and of one with files in its rows.
-const ROWS: usize = 500;
-const FILE_ROWS: usize = 8;
 /// Most values that a statement binds.
 const BOUND: usize = 16_000;
 
@@ -186,13 +184,23 @@ impl TableShape {
         query
     }
 
-    fn rows_at_once(&self) -> usize {
-        let has_files = self
-            .columns
+    /// Reads the rows behind a key, some at a time.
+    async fn page(&self, database: &EntityDatabase, place: &mut PagePlace) -> StoreResult<Vec<Vec<SqlArg>>> {
+        let most = (BOUND / self.columns.len().max(1)).max(1);
+        let limit = place.size.min(most);
+        let found = database
+            .read(self.select(place.behind.as_deref(), limit, false))
+            .await?;
+        let rows = found
             .iter()
-            .any(|(_, kind)| matches!(kind, ColumnKind::Bytes));
-        let most = if has_files { FILE_ROWS } else { ROWS };
-        most.min(BOUND / self.columns.len().max(1)).max(1)
+            .map(|row| self.values(row))
+            .collect::<StoreResult<Vec<_>>>()?;
+        if let Some(last) = rows.last() {
+            place.behind = Some(self.key_of(last));
+        }
+        let bytes = rows.iter().flatten().map(size_of_value).sum();
+        place.size = next_page_size(place.size, rows.len(), bytes);
+        Ok(rows)
     }
 
     fn values(&self, row: &SqlRow) -> StoreResult<Vec<SqlArg>> {
@@ -214,6 +222,29 @@ impl TableShape {
             .iter()
             .filter_map(|place| row.get(*place).cloned())
             .collect()
+    }
+}
+
+/// Where the next page of a table begins.
+struct PagePlace {
+    behind: Option<Vec<SqlArg>>,
+    size: usize,
+}
+
+impl PagePlace {
+    fn new(behind: Option<Vec<SqlArg>>) -> Self {
+        Self {
+            behind,
+            size: FIRST_PAGE,
+        }
+    }
+}
+
+fn size_of_value(value: &SqlArg) -> usize {
+    match value {
+        SqlArg::Text(Some(text)) => text.len(),
+        SqlArg::Bytes(bytes) => bytes.len(),
+        _ => size_of::<SqlArg>(),
     }
 }
 
@@ -248,8 +279,9 @@ impl EntityDatabase {
         match self.unfinished_copy().await? {
             Some(found) if found == source => {}
             Some(found) => {
-                let message =
-                    format!("is being filled from {found}: go on with that, or name another database");
+                let message = format!(
+                    "the target is being filled from {found}: go on with that, or name another database"
+                );
                 return Err(StoreError::new(StoreErrorKind::Conflict, message));
             }
             None => {
@@ -268,7 +300,7 @@ impl EntityDatabase {
         for table in TABLES {
             let any = SqlQuery::of_catalogue(format!("SELECT 1 FROM {table} LIMIT 1"));
             if !self.read(any).await?.is_empty() {
-                let message = "has entities already: name an empty database";
+                let message = "the target has entities already: name an empty database";
                 return Err(StoreError::new(StoreErrorKind::Conflict, message));
             }
         }
@@ -323,21 +355,16 @@ impl EntityDatabase {
                 return Err(StoreError::new(StoreErrorKind::Invalid, message));
             }
             let last = self.read(own.select(None, 1, true)).await?;
-            let mut behind = match last.first() {
+            let mut place = PagePlace::new(match last.first() {
                 Some(row) => Some(own.key_of(&own.values(row)?)),
                 None => None,
-            };
+            });
             let mut copied = 0;
             loop {
-                let found = source
-                    .read(shape.select(behind.as_deref(), shape.rows_at_once(), false))
-                    .await?;
-                let rows = found
-                    .iter()
-                    .map(|row| shape.values(row))
-                    .collect::<StoreResult<Vec<_>>>()?;
-                let Some(last) = rows.last() else { break };
-                behind = Some(shape.key_of(last));
+                let rows = shape.page(source, &mut place).await?;
+                if rows.is_empty() {
+                    break;
+                }
                 self.execute(shape.insert(&rows)).await?;
                 copied += rows.len() as u64;
                 progress(table, copied);
@@ -356,20 +383,15 @@ impl EntityDatabase {
                 rows: 0,
                 sum: 0,
             };
-            let mut behind: Option<Vec<SqlArg>> = None;
+            let mut place = PagePlace::new(None);
             loop {
-                let rows = self
-                    .read(shape.select(behind.as_deref(), shape.rows_at_once(), false))
-                    .await?;
-                for row in &rows {
-                    let row = shape.values(row)?;
-                    found.rows += 1;
-                    found.sum = found.sum.wrapping_add(hash_of(&row));
-                    behind = Some(shape.key_of(&row));
-                }
+                let rows = shape.page(self, &mut place).await?;
                 if rows.is_empty() {
                     break;
                 }
+                found.rows += rows.len() as u64;
+                let sums = rows.iter().map(|row| hash_of(row));
+                found.sum = sums.fold(found.sum, u64::wrapping_add);
             }
             all.push(found);
         }
@@ -402,5 +424,64 @@ impl EntityDatabase {
             changes.run(row.columns().next()?).await?;
         }
         Ok(changes.commit().await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Options;
+    use super::*;
+
+    async fn open(dir: &std::path::Path, name: &str) -> EntityDatabase {
+        EntityDatabase::sqlite(&dir.join(name), &Options::default())
+            .await
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_table_is_copied_but_those_that_are_made_from_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = open(dir.path(), "entities.db").await;
+        let query = SqlQuery::new(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*' \
+             AND name NOT GLOB 'text_*' AND name NOT GLOB '*_text_new' \
+             AND name NOT IN ('schema_version', 'database_copy') ORDER BY name",
+        );
+        let rows = database.read(query).await.unwrap();
+        let found: Vec<String> = rows.iter().map(|row| row.columns().next().unwrap()).collect();
+        assert_eq!(found, TABLES);
+        for table in TABLES {
+            let shape = TableShape::read(&database, table).await.unwrap();
+            assert!(!shape.key.is_empty(), "{table} has no primary key");
+        }
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_database_that_is_not_complete_is_known_as_such_and_broken_references_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, target) = (open(dir.path(), "a.db").await, open(dir.path(), "b.db").await);
+        target.begin_copy("here").await.unwrap();
+        assert_eq!(target.unfinished_copy().await.unwrap().as_deref(), Some("here"));
+        assert!(target.begin_copy("there").await.is_err());
+        let orphan = SqlQuery::new("INSERT INTO alarm_type (tenant_id, type) VALUES (")
+            .bind(uuid::Uuid::now_v7())
+            .push(", 'Hot')");
+        target.execute(orphan).await.unwrap();
+        target.copy_from(&source, &mut |_, _| {}).await.unwrap();
+        assert_ne!(
+            source.checksums().await.unwrap(),
+            target.checksums().await.unwrap()
+        );
+        let error = target.end_copy().await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{error}");
+        target
+            .execute(SqlQuery::new("DELETE FROM alarm_type"))
+            .await
+            .unwrap();
+        target.end_copy().await.unwrap();
+        assert_eq!(target.unfinished_copy().await.unwrap(), None);
+        source.close().await;
+        target.close().await;
     }
 }

@@ -10,8 +10,6 @@
 pub(super) mod cql;
 pub(super) mod embedded;
 #[cfg(feature = "sql")]
-mod page_size;
-#[cfg(feature = "sql")]
 mod runtime;
 #[cfg(feature = "sql")]
 pub(super) mod sql;

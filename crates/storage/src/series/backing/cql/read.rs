@@ -10,10 +10,10 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use parking_lot::Mutex;
 
 use super::super::super::keys;
-use super::super::page_size::{FIRST_PAGE, next_page_size};
 use super::super::{KeyRange, TableEntry};
 use super::place::{self, ByteRange, CqlTableKind};
 use super::{CqlFailure, CqlSession, CqlTable};
+use crate::page_size::{FIRST_PAGE, next_page_size};
 
 /// The tables as they are from the first read of a slot on: until it ends, no points of that slot are moved.
 pub(in super::super::super) struct CqlSnapshot {

@@ -12,10 +12,10 @@ use sqlx::{AssertSqlSafe, Postgres, Row as _, Transaction};
 use tokio::sync::Mutex;
 
 use super::super::super::keys;
-use super::super::page_size::{FIRST_PAGE, next_page_size};
 use super::super::{KeyRange, TableEntry};
 use super::schema::BLOCK_TABLE;
 use super::{SqlFailure, SqlSession, SqlTable};
+use crate::page_size::{FIRST_PAGE, next_page_size};
 
 /// Prefixes that one statement looks for.
 const PREFIXES: usize = 1_000;

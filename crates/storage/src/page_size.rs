@@ -1,13 +1,13 @@
-//! How many entries a page of a range that is read from a database should have.
+//! How many entries or rows a page that is read from a database should have.
 
 /// Entries of the first page of a range, which may be all that is wanted, and of the largest.
-pub(super) const FIRST_PAGE: usize = 32;
+pub(crate) const FIRST_PAGE: usize = 32;
 const LARGEST_PAGE: usize = 1024;
 /// What a page should have at most; entries are expected to be as large as those of the page before.
 const PAGE_BYTES: usize = 1 << 20;
 
 /// Returns how many entries the page after one of `rows` entries with `bytes` should have.
-pub(super) fn next_page_size(page_size: usize, rows: usize, bytes: usize) -> usize {
+pub(crate) fn next_page_size(page_size: usize, rows: usize, bytes: usize) -> usize {
     let fitting = PAGE_BYTES * rows.max(1) / bytes.max(1);
     (page_size * 4).min(LARGEST_PAGE).min(fitting.max(1))
 }
