@@ -10,10 +10,15 @@ export function LiveSparkline({ values, name }: { values: LatestValues; name: st
   // A line begins with two numbers, and ends where a value is none any more.
   const [isLine, setLine] = useState(() => sparkline(read()) !== "");
   useEffect(() => {
+    let wasLine: boolean | undefined;
     const draw = (): void => {
       const path = sparkline(read());
       line.current?.setAttribute("d", path);
-      setLine(path !== "");
+      // React keeps each update that says nothing new until something else draws the component, which nothing may do for hours.
+      if (wasLine !== (path !== "")) {
+        wasLine = path !== "";
+        setLine(wasLine);
+      }
     };
     draw();
     return values.watch(name, draw);
