@@ -464,9 +464,9 @@ mod tests {
         target.begin_copy("here").await.unwrap();
         assert_eq!(target.unfinished_copy().await.unwrap().as_deref(), Some("here"));
         assert!(target.begin_copy("there").await.is_err());
-        let orphan = SqlQuery::new("INSERT INTO alarm_type (tenant_id, type) VALUES (")
+        let orphan = SqlQuery::new("INSERT INTO alarm_type (tenant_id, type, search) VALUES (")
             .bind(uuid::Uuid::now_v7())
-            .push(", 'Hot')");
+            .push(", 'Hot', 'hot')");
         target.execute(orphan).await.unwrap();
         target.copy_from(&source, &mut |_, _| {}).await.unwrap();
         assert_ne!(
