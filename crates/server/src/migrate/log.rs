@@ -143,8 +143,11 @@ impl LogBacklog {
             match event.map_err(|_| LogCopyError::TimedOut)?? {
                 ConsumerEvent::Assigned(partitions) => {
                     for (partition, _) in partitions {
-                        if let Some((Some(from), _)) = left.get(&partition) {
-                            consumer.seek(partition, *from)?;
+                        match left.get(&partition) {
+                            Some((Some(from), _)) => consumer.seek(partition, *from)?,
+                            Some((None, _)) => {}
+                            // What the log still keeps of it is stored.
+                            None => consumer.seek(partition, self.source.end(partition))?,
                         }
                     }
                 }
