@@ -213,7 +213,7 @@ def test_what_cannot_be_copied_is_refused(make_server, tmp_path, postgres):
     missing = run_cli("migrate", "--from", str(tmp_path / "none.toml"), "--to", far.config)
     assert missing.returncode == 1 and "none.toml" in missing.stderr
     nothing = run_cli("migrate", "--from", str(tmp_path / "nothing"), "--to", far.config)
-    assert nothing.returncode == 1 and "there is no installation in" in nothing.stderr
+    assert nothing.returncode == 1 and "nothing/entities.db" in nothing.stderr
     assert not (tmp_path / "nothing").exists()
     copied = migrate(here, far)
     assert copied.returncode == 0, copied.stderr

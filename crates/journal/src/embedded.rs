@@ -213,6 +213,10 @@ impl Journal for EmbeddedJournal {
         self.shared.registry.lock().partitions(queue)
     }
 
+    fn log_number(&self) -> u64 {
+        self.shared.log_number
+    }
+
     fn queues(&self) -> Vec<String> {
         let registry = self.shared.registry.lock();
         registry.queues.iter().map(|queue| queue.name.clone()).collect()

@@ -159,6 +159,10 @@ impl RuleEngine for RuleMessageProducer {
         done.map_err(|error| self.refused(error))
     }
 
+    fn log_number(&self) -> u64 {
+        self.producer.journal().log_number()
+    }
+
     fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }

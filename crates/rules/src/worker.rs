@@ -81,6 +81,8 @@ const SUSPECT_PAUSE_MS: i64 = 50;
 /// See the module.
 pub struct RuleWorker {
     shared: Arc<EngineShared>,
+    /// That of the log whose records it handles.
+    log_number: u64,
     queue: Arc<QueueHandle>,
     local: WorkerState,
     chains: TenantChainCache,
@@ -124,6 +126,7 @@ impl RuleWorker {
         let purged_deletions = shared.chains.deletions().count();
         Self {
             messages: OpenMessages::new(queue.clone(), shared.events.clone()),
+            log_number: shared.services.engine.log_number(),
             shared,
             queue,
             local,

@@ -41,7 +41,7 @@ pub(crate) struct MigrateCommand {
 pub(crate) enum MigrateError {
     #[error("{}: {error}", path.display())]
     Config { path: PathBuf, error: ServerConfigError },
-    #[error("there is no installation in {}", .0.display())]
+    #[error("there is no {}: `--from` has to name all settings of the installation, also those of its environment", .0.display())]
     NothingThere(PathBuf),
     #[error("`fieldline migrate` has not copied all of {0} into the source: run that to its end first")]
     UnfinishedSource(String),
@@ -109,8 +109,17 @@ impl Side {
 /// Copies an installation; prints how far it is.
 pub(crate) fn run(command: &MigrateCommand) -> Result<(), MigrateError> {
     let (from, to) = (load(&command.from)?, load(&command.to)?);
-    if from.sql.url.is_none() && !from.data_dir.join("entities.db").exists() {
-        return Err(MigrateError::NothingThere(from.data_dir));
+    let files = [
+        (from.sql.url.is_none(), "entities.db"),
+        (from.series.kind == SeriesKind::Embedded, "series"),
+        (from.journal.kind == JournalKind::Embedded, "journal"),
+    ];
+    // Opening would make them.
+    for (is_there, name) in files {
+        let path = from.data_dir.join(name);
+        if is_there && !path.exists() {
+            return Err(MigrateError::NothingThere(path));
+        }
     }
     refuse_same_places(&from, &to)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| MigrateError::Open {
@@ -202,35 +211,50 @@ async fn copy(source: &Side, target: &Side) -> Result<(), MigrateError> {
     if let Some(unfinished) = source.database.unfinished_copy().await? {
         return Err(MigrateError::UnfinishedSource(unfinished));
     }
-    // The same however the command names it.
-    let label = real_path(source.dir.root()).display().to_string();
+    let place = source.dir.root().display().to_string();
+    let Some(installation) = source.database.installation().await? else {
+        return Err(MigrateError::NothingThere(source.dir.root().to_owned()));
+    };
+    // People know the place, and it is the same installation wherever its directory is.
+    let label = format!("{place} (installation {installation})");
+    if target.database.unfinished_copy().await?.is_none() {
+        target.database.refuse_entities().await?;
+        log::refuse_used(target.journal.as_ref())?;
+    }
     target.database.begin_copy(&label).await?;
     let series = tokio::task::block_in_place(|| {
         SeriesCopy::begin(&source.series(), &target.series(), &label, SystemClock.now_ms())
     })?;
-    let backlog = LogBacklog::open(&source.journal, &target.journal, &series)?;
+    if !series.is_done() {
+        copy_all(source, target, &series).await?;
+    }
+    // From here on the target may be used.
+    target.database.end_copy().await?;
+    say(format_args!("all of it is there and the same"));
+    Ok(())
+}
+
+async fn copy_all(source: &Side, target: &Side, series: &SeriesCopy) -> Result<(), MigrateError> {
+    let backlog = LogBacklog::open(&source.journal, &target.journal, series)?;
+    let route = |partition: Partition, key: &StateKey| backlog.route(partition, key);
+    tokio::task::block_in_place(|| series.check_states(&route))?;
     let mut printer = ProgressPrinter::default();
     target
         .database
         .copy_from(&source.database, &mut |table, rows| printer.print(table, rows))
         .await?;
-    let route = |partition: Partition, key: &StateKey| backlog.route(partition, key);
     tokio::task::block_in_place(|| {
         series.copy(&route, &mut |part, entries| printer.print(part.name(), entries))
     })?;
     printer.end();
     verify_entities(source, target).await?;
-    tokio::task::block_in_place(|| verify_series(&series, &route))?;
-    let records = backlog.copy(&series).await?;
+    tokio::task::block_in_place(|| verify_series(series, &route))?;
+    let records = backlog.copy(series).await?;
     say(format_args!(
         "{records} records of the log copied that are not stored yet"
     ));
     copy_key(source, target).map_err(MigrateError::Key)?;
     tokio::task::block_in_place(|| series.end())?;
-    // From here on the target may be used.
-    target.database.end_copy().await?;
-    tokio::task::block_in_place(|| series.forget())?;
-    say(format_args!("all of it is there and the same"));
     Ok(())
 }
 

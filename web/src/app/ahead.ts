@@ -25,10 +25,10 @@ export function loadAhead(queries: QueryClient, path: string, search: string): v
   Dashboard.load().catch(() => undefined);
   live.prepare();
   // What draws, and values, are asked for before the screen is drawn: that takes the page a while, during which they come.
-  Promise.all([dashboard, user, import("@/screens/dashboard/Dashboard")]).then(
-    ([{ configuration }, { additionalInfo }, { loadDashboard }]) =>
+  Promise.all([dashboard, user, import("@/screens/dashboard/Dashboard")])
+    .then(([{ configuration }, { additionalInfo }, { loadDashboard }]) =>
       loadDashboard(configuration, { search, width: innerWidth, height: innerHeight, units: additionalInfo?.unitSystem, language: navigator.language }),
+    )
     // The screen asks again, and says what is wrong.
-    () => undefined,
-  );
+    .catch(() => undefined);
 }

@@ -24,6 +24,8 @@ interface Shared {
 
 /** An answer stays this long after its last user, so that a change of the state asks for nothing twice, milliseconds. */
 const GRACE_MS = 2_000;
+/** An answer that was asked for ahead stays this long for widgets that are still being loaded, milliseconds. */
+const AHEAD_MS = 30_000;
 const shared = new Map<string, Shared>();
 
 function begin(identity: string): Shared {
@@ -50,23 +52,23 @@ function join(identity: string, listener: () => void): () => void {
   return () => {
     leave();
     one.users--;
-    endUnused(identity, one);
+    endUnused(identity, one, GRACE_MS);
   };
 }
 
-function endUnused(identity: string, one: Shared): void {
+function endUnused(identity: string, one: Shared, grace: number): void {
   setTimeout(() => {
     if (one.users === 0 && shared.get(identity) === one) {
       shared.delete(identity);
       one.end();
     }
-  }, GRACE_MS);
+  }, grace);
 }
 
 /** Begins to follow what a widget is about to ask for. */
 export function beginAhead(identity: string): void {
   if (!shared.has(identity)) {
-    endUnused(identity, begin(identity));
+    endUnused(identity, begin(identity), AHEAD_MS);
   }
 }
 

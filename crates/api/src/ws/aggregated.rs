@@ -14,6 +14,9 @@ use tokio::time::Instant;
 /// How long after a read values may arrive that were stored before it. Later ones with an old timestamp are late data.
 const DELIVERY_TIME: Duration = Duration::from_secs(1);
 
+/// How far the times of values may be ahead of the clock: of many in a millisecond each gets a time of its own.
+const LEAD_MS: i64 = 60_000;
+
 /// The newest points that were stored when aggregates were read, by entity and series.
 pub(super) struct AggregatedUntil {
     /// A series without points is in it with the earliest timestamp.
@@ -32,14 +35,22 @@ impl Default for AggregatedUntil {
 }
 
 impl AggregatedUntil {
-    /// Adds a series with its newest point, if it has one.
-    pub(super) fn insert(&mut self, entity: EntityId, name: &str, newest: Option<TsValue>) {
+    /// Adds a series with its newest point, if it has one. One of the future tells nothing of what is about to arrive.
+    pub(super) fn insert(&mut self, entity: EntityId, name: &str, newest: Option<TsValue>, now_ms: i64) {
+        if newest.as_ref().is_some_and(|newest| newest.ts > now_ms + LEAD_MS) {
+            return;
+        }
         let none = TsValue {
             ts: i64::MIN,
             value: String::new(),
         };
         self.newest
             .insert((entity, name.to_owned()), newest.unwrap_or(none));
+    }
+
+    /// Notes that the aggregates are read, from when on what was stored before may arrive for a while.
+    pub(super) fn end_read(&mut self) {
+        self.read_at = Instant::now();
     }
 
     /// Returns the newest point of a series.
@@ -93,13 +104,16 @@ mod tests {
             value: "7".to_owned(),
         };
         let mut read = AggregatedUntil::default();
-        read.insert(entity, "t", Some(point));
-        read.insert(entity, "empty", None);
+        read.insert(entity, "t", Some(point.clone()), 100);
+        read.insert(entity, "future", Some(point), 9 - LEAD_MS);
+        read.insert(entity, "empty", None, 100);
         assert_eq!(
             (read.until(entity, "t"), read.until(entity, "empty")),
             (10, i64::MIN)
         );
         assert_eq!(read.until(entity, "not aggregated"), i64::MAX);
+        assert_eq!(read.until(entity, "future"), i64::MAX);
+        read.end_read();
         assert!(read.contains(entity, "t", 9));
         assert!(read.contains(entity, "t", 10));
         assert!(!read.contains(entity, "t", 11));

@@ -300,6 +300,7 @@ impl EntityWatch {
             let answer = self.points(scope, points, window, true).await?;
             self.send_read(scope, answer);
         }
+        self.aggregated.end_read();
         Ok(())
     }
 
@@ -313,14 +314,18 @@ impl EntityWatch {
         let store = scope.api.series.as_ref();
         let mut reading = scope.reading();
         let mut newest = AggregatedUntil::default();
+        let now_ms = scope.api.clock.now_ms();
         for data in self.page.data.iter().filter(|_| !names.is_empty()) {
             let Some(source) = source_of(scope, data.entity_id).await else {
                 continue;
             };
             for name in names {
+                if source.shown(std::slice::from_ref(name)).is_empty() {
+                    continue;
+                }
                 let (subject, window) = (source.subject, source.window);
                 let found = read_value(&mut reading, store, subject, name, None, window, i64::MAX).await?;
-                newest.insert(data.entity_id, name, found.map(|point| shown(&point)));
+                newest.insert(data.entity_id, name, found.map(|point| shown(&point)), now_ms);
             }
         }
         Ok(newest)
@@ -403,6 +408,9 @@ impl EntityWatch {
                 continue;
             };
             for key in &command.keys {
+                if source.shown(std::slice::from_ref(&key.key)).is_empty() {
+                    continue;
+                }
                 let subject = source.subject;
                 let mut value = async |window: TimeWindow| {
                     let within = window.within(source.window);

@@ -146,6 +146,11 @@ pub trait Journal: Send + Sync {
     /// The number of partitions of a queue.
     fn partitions(&self, queue: QueueId) -> u16;
 
+    /// Tells a log from others whose queues and offsets have the same numbers; 0 where no other log has them.
+    fn log_number(&self) -> u64 {
+        0
+    }
+
     /// Names of all queues that were ever opened.
     fn queues(&self) -> Vec<String>;
 

@@ -17,6 +17,11 @@ pub trait RuleEngine: Send + Sync {
         false
     }
 
+    /// The number of the log that it queues into; see [`Journal::log_number`](super::Journal::log_number).
+    fn log_number(&self) -> u64 {
+        0
+    }
+
     /// Queues many messages in order, each about an entity of its tenant; durable when it returns. A message that
     /// cannot be queued does not stop the others; the first error is returned.
     async fn push_all(&self, messages: Vec<(TenantId, QueueMessage)>) -> StoreResult<()> {

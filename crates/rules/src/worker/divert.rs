@@ -322,7 +322,12 @@ impl BatchRun<'_> {
             body => body,
         };
         Some(DivertedRecord {
-            id: message_id(delivered.records.partition, *offset, origin.row),
+            id: message_id(
+                self.worker.log_number,
+                delivered.records.partition,
+                *offset,
+                origin.row,
+            ),
             queue: &self.worker.queue.name,
             record: JournalRecord { body, ..*record },
         })

@@ -43,7 +43,12 @@ impl BatchRun<'_> {
             return Ok(());
         };
         let source = MessageSource {
-            id: message_id(delivered.records.partition, *offset, origin.row),
+            id: message_id(
+                self.worker.log_number,
+                delivered.records.partition,
+                *offset,
+                origin.row,
+            ),
             row: origin.row,
             bytes: &delivered.records.bytes,
         };
@@ -249,10 +254,11 @@ impl WalkContext<'_> {
     }
 }
 
-/// The same for the same record, however often it is read.
-pub(super) fn message_id(partition: Partition, offset: Offset, row: u32) -> Uuid {
+/// The same for the same record, however often it is read, and another one for each record of another log: what is made
+/// of a message has its id from it.
+pub(super) fn message_id(log_number: u64, partition: Partition, offset: Offset, row: u32) -> Uuid {
     let place = (u64::from(partition.queue.0) << 48) | (u64::from(partition.index) << 32) | u64::from(row);
-    derive_id(Uuid::from_u64_pair(offset.0, place), 0)
+    derive_id(Uuid::from_u64_pair(offset.0, place), log_number)
 }
 
 /// Where a message comes from that is made of a record.

@@ -12,11 +12,11 @@ use fieldline_core::ports::{
 use fieldline_model::TenantId;
 use fieldline_model::kv::CorruptData;
 use fieldline_model::record::{JournalRecord, RecordBatch, split};
-use fieldline_rules::worker::log_binding::{LogBinding, log_binding};
+use fieldline_rules::worker::log_binding::is_bound_to_log;
 use fieldline_storage::series::SeriesCopy;
 
 /// Bytes that are read at a time.
-const READ_BYTES: usize = 1 << 20;
+const READ_BYTES: usize = 256 << 10;
 /// How long a read or an append may take until the log counts as gone.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -33,6 +33,39 @@ pub(crate) enum LogCopyError {
     Record(Partition, CorruptData),
     #[error("no answer within a minute")]
     TimedOut,
+    #[error(
+        "the source's log is not the one that was stored up to a position of {0}: check `journal` of `--from`"
+    )]
+    ForeignLog(Partition),
+    #[error(
+        "the target's log has queues already: name an empty directory, or another `journal.kafka.prefix`"
+    )]
+    TargetInUse,
+    #[error(
+        "records were copied in part, and come in other portions now: begin again with empty databases and an empty log"
+    )]
+    OtherPortions,
+}
+
+/// All partitions of a log with their ends.
+fn all_partitions(log: &dyn Journal) -> Result<BTreeMap<Partition, Offset>, JournalError> {
+    let mut all = BTreeMap::new();
+    for name in log.queues() {
+        let queue = log.open_queue(&name, 1)?;
+        for index in 0..log.partitions(queue) {
+            let partition = Partition { queue, index };
+            all.insert(partition, log.end(partition));
+        }
+    }
+    Ok(all)
+}
+
+/// Refuses a log that somebody has used.
+pub(super) fn refuse_used(log: &dyn Journal) -> Result<(), LogCopyError> {
+    match log.queues().is_empty() {
+        true => Ok(()),
+        false => Err(LogCopyError::TargetInUse),
+    }
 }
 
 /// A queue of the source, and the one that its records go to.
@@ -69,6 +102,12 @@ impl LogBacklog {
         series: &SeriesCopy,
     ) -> Result<Self, LogCopyError> {
         let stored = series.source_positions()?;
+        let known: BTreeMap<Partition, Offset> = all_partitions(source.as_ref())?;
+        for (partition, position) in &stored {
+            if known.get(partition).is_none_or(|end| end < position) {
+                return Err(LogCopyError::ForeignLog(*partition));
+            }
+        }
         let mut queues = Vec::new();
         for name in source.queues() {
             let queue = source.open_queue(&name, 1)?;
@@ -98,25 +137,22 @@ impl LogBacklog {
     }
 
     /// Returns the partition of the target that a state belongs to; see [`fieldline_storage::series::StateRoute`].
-    pub(super) fn route(&self, partition: Partition, key: &StateKey) -> Result<Option<Partition>, String> {
+    pub(super) fn route(&self, partition: Partition, key: &StateKey) -> Result<Partition, String> {
         let found = self.queues.iter().find(|pair| pair.source == partition.queue);
         let pair = found.ok_or_else(|| {
             format!("the source keeps states of a queue that its log does not have: {partition}")
         })?;
-        let once_more = match log_binding(key.owner) {
-            LogBinding::None => {
-                return Ok(Some(Partition {
-                    queue: pair.target,
-                    index: partition_index(key.subject.entity.id, pair.partitions),
-                }));
-            }
-            LogBinding::Records if pair.unstored.is_empty() => return Ok(None),
-            LogBinding::Records => "records of the source's log are stored in part",
-            LogBinding::Waiting => "messages of slow lanes wait in the source",
-        };
-        Err(format!(
-            "{once_more}: start it with `fieldline serve`, wait until they are done, stop it, and migrate then"
-        ))
+        if is_bound_to_log(key.owner) {
+            return Err(
+                "messages are handled in part, or wait in slow lanes: start the source with `fieldline serve`, wait until \
+                 they are done, stop it, and migrate then"
+                    .to_owned(),
+            );
+        }
+        Ok(Partition {
+            queue: pair.target,
+            index: partition_index(key.subject.entity.id, pair.partitions),
+        })
     }
 
     /// Copies the records, and notes in the series how far that is. Returns how many they were.
@@ -155,7 +191,7 @@ impl LogBacklog {
                     let Some((_, end)) = left.get(&delivered.partition).copied() else {
                         continue;
                     };
-                    records += self.append(pair, &delivered).await?;
+                    records += self.append(pair, &delivered, series).await?;
                     series.note_records_copied(delivered.partition, delivered.next)?;
                     if delivered.next >= end {
                         left.remove(&delivered.partition);
@@ -169,19 +205,45 @@ impl LogBacklog {
         Ok(records)
     }
 
-    /// Appends what was delivered; returns when it is durable.
-    async fn append(&self, pair: &QueuePair, delivered: &ConsumerRecords) -> Result<u64, LogCopyError> {
+    /// Appends what was delivered; returns when it is durable. What is about to be appended is noted first: whoever is cut
+    /// off finds by the ends of the partitions which of them have it.
+    async fn append(
+        &self,
+        pair: &QueuePair,
+        delivered: &ConsumerRecords,
+        series: &SeriesCopy,
+    ) -> Result<u64, LogCopyError> {
         let damaged = |cause| LogCopyError::Record(delivered.partition, cause);
-        let mut batches: BTreeMap<(Partition, TenantId), RecordBatch> = BTreeMap::new();
+        let mut batches: BTreeMap<Partition, (TenantId, RecordBatch)> = BTreeMap::new();
         let mut records = 0;
         for bytes in split(&delivered.bytes) {
             let bytes = bytes.map_err(damaged)?;
             let record = JournalRecord::decode(bytes).map_err(damaged)?;
-            let place = (pair.partition_of(&record), record.subject.tenant);
-            batches.entry(place).or_default().push(bytes);
+            let batch = batches.entry(pair.partition_of(&record));
+            let (_, batch) = batch.or_insert_with(|| (record.subject.tenant, RecordBatch::new()));
+            batch.push(bytes);
             records += 1;
         }
-        for ((partition, tenant), batch) in batches {
+        let begun = series.records_begun(delivered.partition)?;
+        let ends = match begun {
+            Some((next, ends)) if next == delivered.next => ends,
+            Some(_) => return Err(LogCopyError::OtherPortions),
+            None => {
+                let ends = batches
+                    .keys()
+                    .map(|partition| (*partition, self.target.end(*partition)));
+                let ends = ends.collect();
+                series.note_records_begun(delivered.partition, delivered.next, &ends)?;
+                ends
+            }
+        };
+        for (partition, (tenant, batch)) in batches {
+            if ends
+                .get(&partition)
+                .is_none_or(|end| self.target.end(partition) > *end)
+            {
+                continue;
+            }
             let origin = AppendOrigin::Internal(tenant);
             loop {
                 match self.target.append(partition, &batch, origin) {

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use fieldline_core::directory::create_durably;
 use fieldline_core::ports::{Offset, Partition, StateKey, StoreError, StoreErrorKind, StoreResult};
+use fieldline_model::kv::CorruptData;
 
 use super::backing::{SeriesBatch, SeriesTable, TableEntry};
 use super::cached_value::{CachedValue, cell_key};
@@ -35,6 +36,12 @@ const SOURCE_KEY: &[u8] = b"m";
 const PROGRESS_PREFIX: &[u8] = b"mt";
 /// In the target: what the keys begin with that say how far the records of a partition are copied.
 const RECORDS_PREFIX: &[u8] = b"mr";
+/// In the target: what the keys begin with that say which records were about to be copied.
+const BEGUN_PREFIX: &[u8] = b"mb";
+/// In the target: the checkpoint of the source that is copied.
+const SOURCE_CHECKPOINT_KEY: &[u8] = b"mc";
+/// In a store that was copied: where from.
+const COPIED_KEY: &[u8] = b"M";
 /// What a batch holds, roughly.
 const BATCH_BYTES: usize = 1 << 20;
 const BATCH_ENTRIES: usize = 2_000;
@@ -114,14 +121,14 @@ impl SeriesChecksum {
     }
 }
 
-/// Where what the rule engine keeps belongs in the target: its partition there; nowhere if it is of no more use; or why it
-/// cannot be copied.
-pub type StateRoute<'a> = &'a (dyn Fn(Partition, &StateKey) -> Result<Option<Partition>, String> + Sync);
+/// Where what the rule engine keeps belongs in the target: its partition there, or why it cannot be copied.
+pub type StateRoute<'a> = &'a (dyn Fn(Partition, &StateKey) -> Result<Partition, String> + Sync);
 
 /// An opened store of which whole tables are read or written.
 pub struct SeriesCopy {
     source: SeriesEngine,
     target: SeriesEngine,
+    is_done: bool,
 }
 
 fn open(place: &SeriesPlace<'_>, now_ms: i64) -> StoreResult<SeriesEngine> {
@@ -156,28 +163,49 @@ impl SeriesCopy {
         label: &str,
         now_ms: i64,
     ) -> StoreResult<Self> {
+        let source = open(source, now_ms)?;
+        let Some(checkpoint) = source.meta.get(CHECKPOINT_KEY)? else {
+            return Err(refused(
+                "there are no time series where the source's settings have them",
+            ));
+        };
         let target = open(target, now_ms)?;
-        match target.meta.get(SOURCE_KEY)? {
-            Some(found) if *found == *label.as_bytes() => {}
-            Some(found) => {
-                let message = format!(
-                    "the target's time series are being filled from {}: go on with that, or name another place",
-                    String::from_utf8_lossy(&found)
-                );
-                return Err(StoreError::new(StoreErrorKind::Conflict, message));
+        let is_labelled = |key| {
+            Ok::<_, StoreError>(
+                target
+                    .meta
+                    .get(key)?
+                    .is_some_and(|found| *found == *label.as_bytes()),
+            )
+        };
+        let is_done = is_labelled(COPIED_KEY)?;
+        if !is_done && is_labelled(SOURCE_KEY)? {
+            if target.meta.get(SOURCE_CHECKPOINT_KEY)?.as_deref() != Some(&*checkpoint) {
+                return Err(refused(
+                    "the source was used after the copy had begun: begin again with empty databases and an empty log",
+                ));
             }
-            None if target.meta_number(CHECKPOINT_KEY)?.is_none() => {
-                target.meta.insert(SOURCE_KEY, label.as_bytes())?;
-                target.sync()?;
+        } else if !is_done {
+            if target.meta.get(SOURCE_KEY)?.is_some() {
+                return Err(refused(
+                    "the target's time series are being filled from another source: go on with that, or name another place",
+                ));
             }
-            None => {
-                let message = "the target has time series already: name an empty place";
-                return Err(StoreError::new(StoreErrorKind::Conflict, message));
+            let tables = SeriesPart::ALL.map(|part| table_of(&target, part).from(&[]).next());
+            if target.meta_number(CHECKPOINT_KEY)?.is_some() || tables.into_iter().flatten().next().is_some()
+            {
+                return Err(refused("the target has time series already: name an empty place"));
             }
+            let mut batch = target.batch(2);
+            batch.insert(&target.meta, SOURCE_KEY, label.as_bytes());
+            batch.insert(&target.meta, SOURCE_CHECKPOINT_KEY, checkpoint);
+            target.commit(batch, &[])?;
+            target.sync()?;
         }
         Ok(Self {
-            source: open(source, now_ms)?,
+            source,
             target,
+            is_done,
         })
     }
 
@@ -192,16 +220,79 @@ impl SeriesCopy {
 
     /// How far the records of a partition of the source's journal are copied to the other one.
     pub fn records_copied(&self, partition: Partition) -> StoreResult<Option<Offset>> {
-        let found = meta_number(&self.target.meta, &records_key(partition))?;
+        let found = meta_number(&self.target.meta, &records_key(RECORDS_PREFIX, partition))?;
         Ok(found.map(Offset))
     }
 
     /// Notes how far the records of a partition are copied.
     pub fn note_records_copied(&self, partition: Partition, next: Offset) -> StoreResult<()> {
+        let mut batch = self.target.batch(2);
+        batch.insert(
+            &self.target.meta,
+            records_key(RECORDS_PREFIX, partition),
+            next.0.to_be_bytes(),
+        );
+        batch.remove(&self.target.meta, records_key(BEGUN_PREFIX, partition));
+        self.target.commit(batch, &[])?;
+        self.target.sync()
+    }
+
+    /// Up to where records of a partition were about to be copied, and where the partitions of the target ended then; not if
+    /// that is done.
+    pub fn records_begun(
+        &self,
+        partition: Partition,
+    ) -> StoreResult<Option<(Offset, BTreeMap<Partition, Offset>)>> {
+        let key = records_key(BEGUN_PREFIX, partition);
+        let Some(value) = self.target.meta.get(&key)? else {
+            return Ok(None);
+        };
+        let read = || {
+            let (next, mut rest) = value.split_first_chunk::<8>()?;
+            let mut ends = BTreeMap::new();
+            while let Some((entry, after)) = rest.split_first_chunk::<13>() {
+                let (key, end) = entry.split_at(5);
+                let (partition, end) = keys::read_position(key, end)?;
+                ends.insert(partition, end);
+                rest = after;
+            }
+            Some((Offset(u64::from_be_bytes(*next)), ends))
+        };
+        let found = read();
+        found
+            .map(Some)
+            .ok_or_else(|| error::corrupt(&[], CorruptData("what was being copied does not decode")))
+    }
+
+    /// Notes what is about to be copied.
+    pub fn note_records_begun(
+        &self,
+        partition: Partition,
+        next: Offset,
+        ends: &BTreeMap<Partition, Offset>,
+    ) -> StoreResult<()> {
+        let mut value = next.0.to_be_bytes().to_vec();
+        for (partition, end) in ends {
+            value.extend_from_slice(&keys::position_key(*partition));
+            value.extend_from_slice(&end.0.to_be_bytes());
+        }
         self.target
             .meta
-            .insert(records_key(partition), next.0.to_be_bytes())?;
+            .insert(records_key(BEGUN_PREFIX, partition), value)?;
         self.target.sync()
+    }
+
+    /// Whether all of it is there already, and only the end of the copy was cut off.
+    pub const fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Refuses states that cannot be copied, before anything is.
+    pub fn check_states(&self, route: StateRoute<'_>) -> StoreResult<()> {
+        for entry in self.source.states.from(&[]) {
+            routed(&entry?, route)?;
+        }
+        Ok(())
     }
 
     /// Copies what is not there yet. Tells how many entries of a part are copied as it goes.
@@ -217,9 +308,8 @@ impl SeriesCopy {
                 let entry = entry?;
                 match (part, pages) {
                     (SeriesPart::States, _) => {
-                        if let Some((key, value)) = routed(&entry, route)? {
-                            writer.put(&key, &value);
-                        }
+                        let (key, value) = routed(&entry, route)?;
+                        writer.put(&key, &value);
                         writer.end_entry(&entry.0)?;
                     }
                     (SeriesPart::Blocks, _) => {
@@ -270,19 +360,15 @@ impl SeriesCopy {
 
     /// Makes the target a store like any other.
     pub fn end(&self) -> StoreResult<()> {
-        let mut batch = self.target.batch(16);
+        let mut batch = self.target.batch(64);
         for key in [SEQ_KEY, FIRST_EPOCH_KEY, CURSOR_KEY, CHECKPOINT_KEY] {
             if let Some(value) = self.source.meta.get(key)? {
                 batch.insert(&self.target.meta, key, value);
             }
         }
-        self.target.commit(batch, &[])?;
-        self.target.sync()
-    }
-
-    /// Forgets how far the copy is. Until then it may be ended once more.
-    pub fn forget(self) -> StoreResult<()> {
-        let mut batch = self.target.batch(16);
+        if let Some(label) = self.target.meta.get(SOURCE_KEY)? {
+            batch.insert(&self.target.meta, COPIED_KEY, label);
+        }
         for entry in self.target.meta.prefix(SOURCE_KEY) {
             batch.remove(&self.target.meta, entry?.0);
         }
@@ -291,8 +377,8 @@ impl SeriesCopy {
     }
 }
 
-fn records_key(partition: Partition) -> Vec<u8> {
-    [RECORDS_PREFIX, &keys::position_key(partition)].concat()
+fn records_key(prefix: &[u8], partition: Partition) -> Vec<u8> {
+    [prefix, &keys::position_key(partition)].concat()
 }
 
 fn table_of(engine: &SeriesEngine, part: SeriesPart) -> &SeriesTable {
@@ -315,16 +401,16 @@ const fn values_of(engine: &SeriesEngine, part: SeriesPart) -> Option<&ValueTabl
     }
 }
 
+fn refused(why: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, why)
+}
+
 /// What the rule engine keeps, with the key that it has in the target.
-fn routed((key, value): &TableEntry, route: StateRoute<'_>) -> StoreResult<Option<(Vec<u8>, Vec<u8>)>> {
-    let (partition, state) = state_rows::read(key).ok_or_else(|| {
-        error::corrupt(
-            key,
-            fieldline_model::kv::CorruptData("a state's key does not decode"),
-        )
-    })?;
+fn routed((key, value): &TableEntry, route: StateRoute<'_>) -> StoreResult<(Vec<u8>, Vec<u8>)> {
+    let (partition, state) = state_rows::read(key)
+        .ok_or_else(|| error::corrupt(key, CorruptData("a state's key does not decode")))?;
     let target = route(partition, &state).map_err(|why| StoreError::new(StoreErrorKind::Conflict, why))?;
-    Ok(target.map(|partition| (state_rows::key_of(partition, &state), value.to_vec())))
+    Ok((state_rows::key_of(target, &state), value.to_vec()))
 }
 
 fn checksum(
@@ -344,9 +430,8 @@ fn checksum(
             });
             decoded.map_err(|cause| error::corrupt(&entry.0, cause))?;
         } else if let (SeriesPart::States, Some(route)) = (part, route) {
-            if let Some((key, value)) = routed(&entry, route)? {
-                found.add(&[&key, &value]);
-            }
+            let (key, value) = routed(&entry, route)?;
+            found.add(&[&key, &value]);
         } else if part != SeriesPart::Blocks || entry.0.len() == keys::ROW_BYTES {
             found.add(&[&entry.0, &entry.1]);
         }

@@ -65,6 +65,19 @@ const TABLES: [&str; 48] = [
     "widgets_bundle_type",
 ];
 
+/// Tables whose rows may have megabytes, and may have few bytes beside: how many are read at once.
+const LARGE: [&str; 9] = [
+    "dashboard",
+    "dashboard_version",
+    "ota_piece",
+    "resource_piece",
+    "rule_chain_version",
+    "rule_node",
+    "set_aside",
+    "tb_resource",
+    "widget_type",
+];
+const LARGE_ROWS: usize = 8;
 /// Most values that a statement binds.
 const BOUND: usize = 16_000;
 
@@ -186,7 +199,10 @@ impl TableShape {
 
     /// Reads the rows behind a key, some at a time.
     async fn page(&self, database: &EntityDatabase, place: &mut PagePlace) -> StoreResult<Vec<Vec<SqlArg>>> {
-        let most = (BOUND / self.columns.len().max(1)).max(1);
+        let most = match LARGE.contains(&self.name) {
+            true => LARGE_ROWS,
+            false => (BOUND / self.columns.len().max(1)).max(1),
+        };
         let limit = place.size.min(most);
         let found = database
             .read(self.select(place.behind.as_deref(), limit, false))
@@ -271,6 +287,18 @@ impl EntityDatabase {
         rows.first().map(|row| row.columns().next()).transpose()
     }
 
+    /// What tells an installation from others: the id of its oldest tenant profile. None where there is no installation.
+    pub async fn installation(&self) -> StoreResult<Option<String>> {
+        let rows = self
+            .read(SqlQuery::new("SELECT id FROM tenant_profile ORDER BY id LIMIT 1"))
+            .await?;
+        let id = rows
+            .first()
+            .map(|row| row.columns().next::<uuid::Uuid>())
+            .transpose()?;
+        Ok(id.map(|id| id.to_string()))
+    }
+
     /// Begins to fill an empty database from a named source, or goes on with that.
     ///
     /// # Errors
@@ -296,7 +324,11 @@ impl EntityDatabase {
         Ok(())
     }
 
-    async fn refuse_entities(&self) -> StoreResult<()> {
+    /// Refuses a database that has any rows.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Conflict`] if it has.
+    pub async fn refuse_entities(&self) -> StoreResult<()> {
         for table in TABLES {
             let any = SqlQuery::of_catalogue(format!("SELECT 1 FROM {table} LIMIT 1"));
             if !self.read(any).await?.is_empty() {
@@ -315,7 +347,7 @@ impl EntityDatabase {
             let found = changes
                 .rows(SqlQuery::new(
                     "SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint \
-                     WHERE contype = 'f' AND connamespace = current_schema()::regnamespace",
+                     WHERE contype = 'f' AND connamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())",
                 ))
                 .await?;
             for row in &found {
