@@ -225,8 +225,15 @@ async fn copy(source: &Side, target: &Side) -> Result<(), MigrateError> {
     let series = tokio::task::block_in_place(|| {
         SeriesCopy::begin(&source.series(), &target.series(), &label, SystemClock.now_ms())
     })?;
+    let mut printer = ProgressPrinter::default();
+    target
+        .database
+        .copy_from(&source.database, &mut |table, rows| printer.print(table, rows))
+        .await?;
+    printer.end();
+    verify_entities(source, target).await?;
     if !series.is_done() {
-        copy_all(source, target, &series).await?;
+        copy_series_and_log(source, target, &series).await?;
     }
     // From here on the target may be used.
     target.database.end_copy().await?;
@@ -234,20 +241,15 @@ async fn copy(source: &Side, target: &Side) -> Result<(), MigrateError> {
     Ok(())
 }
 
-async fn copy_all(source: &Side, target: &Side, series: &SeriesCopy) -> Result<(), MigrateError> {
+async fn copy_series_and_log(source: &Side, target: &Side, series: &SeriesCopy) -> Result<(), MigrateError> {
     let backlog = LogBacklog::open(&source.journal, &target.journal, series)?;
     let route = |partition: Partition, key: &StateKey| backlog.route(partition, key);
     tokio::task::block_in_place(|| series.check_states(&route))?;
     let mut printer = ProgressPrinter::default();
-    target
-        .database
-        .copy_from(&source.database, &mut |table, rows| printer.print(table, rows))
-        .await?;
     tokio::task::block_in_place(|| {
         series.copy(&route, &mut |part, entries| printer.print(part.name(), entries))
     })?;
     printer.end();
-    verify_entities(source, target).await?;
     tokio::task::block_in_place(|| verify_series(series, &route))?;
     let records = backlog.copy(series).await?;
     say(format_args!(

@@ -12,7 +12,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Bound;
 use std::path::Path;
 
-use fieldline_core::directory::create_durably;
 use fieldline_core::ports::{Offset, Partition, StateKey, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::kv::CorruptData;
 
@@ -26,8 +25,8 @@ use super::options::CassandraOptions;
 use super::options::Options;
 #[cfg(feature = "sql")]
 use super::options::SqlSeriesOptions;
+use super::store::open_embedded;
 use super::value_table::{PAGE_VALUES, ValueTable, page_key, put_in_page};
-use super::watermark::CheckpointWatermark;
 use super::{error, keys, state_rows};
 
 /// In the target: where it is being filled from. All keys of a copy that goes on begin like this.
@@ -133,17 +132,7 @@ pub struct SeriesCopy {
 
 fn open(place: &SeriesPlace<'_>, now_ms: i64) -> StoreResult<SeriesEngine> {
     match place {
-        SeriesPlace::Embedded(dir, options) => {
-            create_durably(dir, 0o777).map_err(error::io)?;
-            let watermark = CheckpointWatermark::open(dir)?;
-            let engine =
-                SeriesEngine::open(dir, options, now_ms).map_err(|error| error::cannot_open(dir, error))?;
-            let found = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
-            if found < watermark.get() {
-                return Err(checkpoint::lost(dir, found, watermark.get()));
-            }
-            Ok(engine)
-        }
+        SeriesPlace::Embedded(dir, options) => open_embedded(dir, options, now_ms).map(|(engine, _)| engine),
         #[cfg(feature = "sql")]
         SeriesPlace::Sql(options) => SeriesEngine::open_sql(options, now_ms),
         #[cfg(feature = "cassandra")]
@@ -178,7 +167,9 @@ impl SeriesCopy {
                     .is_some_and(|found| *found == *label.as_bytes()),
             )
         };
-        let is_done = is_labelled(COPIED_KEY)?;
+        // Each start of a program writes a checkpoint, so that a store that was used since has another one.
+        let is_unused = target.meta.get(CHECKPOINT_KEY)?.as_deref() == Some(&*checkpoint);
+        let is_done = is_labelled(COPIED_KEY)? && is_unused;
         if !is_done && is_labelled(SOURCE_KEY)? {
             if target.meta.get(SOURCE_CHECKPOINT_KEY)?.as_deref() != Some(&*checkpoint) {
                 return Err(refused(

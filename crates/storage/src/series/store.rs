@@ -106,18 +106,27 @@ impl MaintenanceSignal {
     }
 }
 
+/// Opens the embedded engine, and makes sure that it has not lost a durable checkpoint.
+pub(super) fn open_embedded(
+    dir: &Path,
+    options: &Options,
+    now_ms: i64,
+) -> StoreResult<(SeriesEngine, CheckpointWatermark)> {
+    create_durably(dir, 0o777).map_err(error::io)?;
+    let watermark = CheckpointWatermark::open(dir)?;
+    let engine = SeriesEngine::open(dir, options, now_ms).map_err(|error| error::cannot_open(dir, error))?;
+    let found = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
+    if found < watermark.get() {
+        return Err(checkpoint::lost(dir, found, watermark.get()));
+    }
+    Ok((engine, watermark))
+}
+
 impl SeriesStore {
     /// Opens the store in a directory, creating it if it does not exist, and starts its background threads.
     pub fn open(dir: &Path, options: &Options, clock: SharedClock) -> StoreResult<Arc<Self>> {
         check(options)?;
-        create_durably(dir, 0o777).map_err(error::io)?;
-        let watermark = CheckpointWatermark::open(dir)?;
-        let engine = SeriesEngine::open(dir, options, clock.now_ms())
-            .map_err(|error| error::cannot_open(dir, error))?;
-        let found = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
-        if found < watermark.get() {
-            return Err(checkpoint::lost(dir, found, watermark.get()));
-        }
+        let (engine, watermark) = open_embedded(dir, options, clock.now_ms())?;
         let files = SeriesFiles {
             dir: dir.to_owned(),
             watermark,
