@@ -43,7 +43,7 @@ pub use alarms::{
     AlarmApiResult, AlarmChange, AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmQuery, AlarmScope,
     AlarmStore, AlarmTime, AlarmUpdate, MAX_ALARM_ENTITIES,
 };
-pub use api_keys::ApiKeyStore;
+pub use api_keys::{ApiKeyChange, ApiKeyStore};
 pub use assignable::*;
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};

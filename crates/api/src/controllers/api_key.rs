@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, Request};
 use fieldline_core::any_entity::AnyEntity;
+use fieldline_core::ports::ApiKeyChange;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{ApiKey, ApiKeyInfo, EntityDraft, User};
 use fieldline_model::page::PageData;
@@ -69,7 +70,12 @@ async fn save(
             "Cannot update API key user id or expiration time!",
         ));
     }
-    let info = keys.update(&key.into_update(&old)).await?;
+    let key = key.into_update(&old);
+    let change = ApiKeyChange {
+        description: Some(&key.description),
+        enabled: Some(key.enabled),
+    };
+    let info = keys.update(old.id, change).await?;
     api.api_keys.forget();
     Ok(Json(ApiKey { info, value: None }))
 }
@@ -98,10 +104,14 @@ async fn describe(
 ) -> ApiResult<Json<ApiKeyInfo>> {
     let text = String::from_utf8(body_bytes(request, &()).await?.into())
         .map_err(|_| ApiError::bad_request("The description is no text!"))?;
-    let mut key = load(&api, &caller, id).await?;
+    let key = load(&api, &caller, id).await?;
     // Some clients send bare text, others a JSON string.
-    key.description = serde_json::from_str(&text).unwrap_or(text);
-    let changed = api.services.api_keys.update(&key).await?;
+    let description: String = serde_json::from_str(&text).unwrap_or(text);
+    let change = ApiKeyChange {
+        description: Some(&description),
+        ..ApiKeyChange::default()
+    };
+    let changed = api.services.api_keys.update(key.id, change).await?;
     api.api_keys.forget();
     Ok(Json(changed))
 }
@@ -114,11 +124,15 @@ async fn enable(
     ApiCall { api, caller }: ApiCall,
     Path((id, enabled)): Path<(String, String)>,
 ) -> ApiResult<Json<ApiKeyInfo>> {
-    let mut key = load(&api, &caller, parse_uuid(&id)?).await?;
-    key.enabled = parse_flag(&enabled)
+    let key = load(&api, &caller, parse_uuid(&id)?).await?;
+    let enabled = parse_flag(&enabled)
         .map_err(ApiError::bad_request)?
         .ok_or_else(|| missing("enabledValue"))?;
-    let changed = api.services.api_keys.update(&key).await?;
+    let change = ApiKeyChange {
+        enabled: Some(enabled),
+        ..ApiKeyChange::default()
+    };
+    let changed = api.services.api_keys.update(key.id, change).await?;
     api.api_keys.forget();
     Ok(Json(changed))
 }

@@ -7,13 +7,23 @@ use fieldline_model::{ApiKeyId, UserId};
 
 use super::StoreResult;
 
+/// What of a key is changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ApiKeyChange<'a> {
+    /// The new description.
+    pub description: Option<&'a str>,
+    /// Whether it counts from now on.
+    pub enabled: Option<bool>,
+}
+
 /// API keys, deleted with their user. Only hashes of their values are stored.
 #[async_trait]
 pub trait ApiKeyStore: Send + Sync {
     /// Inserts a key with the hash of its value. Id and user must be set, and the user must exist.
     async fn create(&self, key: ApiKeyInfo, hash: &str) -> StoreResult<ApiKeyInfo>;
-    /// Updates the description and whether the key is enabled; returns the key, if it exists.
-    async fn update(&self, key: &ApiKeyInfo) -> StoreResult<Option<ApiKeyInfo>>;
+    /// Changes what is given, and nothing else: somebody may disable a key while another one describes it. Returns the key,
+    /// if it exists.
+    async fn update(&self, id: ApiKeyId, change: ApiKeyChange<'_>) -> StoreResult<Option<ApiKeyInfo>>;
     /// The key with this id, of any user.
     async fn get(&self, id: ApiKeyId) -> StoreResult<Option<ApiKeyInfo>>;
     /// The key whose value has this hash.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fieldline_core::ports::ApiKeyChange;
 use fieldline_devices::directory::sha3_hex;
 use fieldline_model::entity::{ApiKey, ApiKeyInfo, EntityDraft, User};
 use fieldline_model::page::PageLink;
@@ -51,13 +52,15 @@ impl ApiKeyService {
         })
     }
 
-    /// Changes description and whether a key counts.
+    /// Changes the description of a key, or whether it counts, or both.
     ///
     /// # Errors
     /// A rule is broken, or there is no such key.
-    pub async fn update(&self, key: &ApiKeyInfo) -> ServiceResult<ApiKeyInfo> {
-        check(key)?;
-        let changed = self.0.stores.api_keys.update(key).await?;
+    pub async fn update(&self, id: ApiKeyId, change: ApiKeyChange<'_>) -> ServiceResult<ApiKeyInfo> {
+        if let Some(description) = change.description {
+            check_description(description)?;
+        }
+        let changed = self.0.stores.api_keys.update(id, change).await?;
         let changed = changed.ok_or_else(|| ServiceError::invalid("Cannot update non-existent API key!"))?;
         Ok(self.shown(changed))
     }
@@ -81,12 +84,16 @@ impl ApiKeyService {
 }
 
 fn check(key: &ApiKeyInfo) -> ServiceResult<()> {
-    validate::required("API key description", &key.description)?;
-    validate::lengths(&[("description", Some(&key.description))])?;
+    check_description(&key.description)?;
     if key.expiration_time < 0 {
         return Err(ServiceError::invalid(
             "API key expiration time must not be negative!",
         ));
     }
     Ok(())
+}
+
+fn check_description(description: &str) -> ServiceResult<()> {
+    validate::required("API key description", description)?;
+    validate::lengths(&[("description", Some(description))])
 }

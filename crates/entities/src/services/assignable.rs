@@ -9,7 +9,9 @@ use fieldline_model::entity::EntityDraft;
 use fieldline_model::{CustomerId, EntityId, EntityKey, TenantId};
 
 use super::names::no_free_name;
-use super::{NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, quota, saving};
+use super::{
+    NameConflict, ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, conflict, quota, saving,
+};
 use crate::access::{noun, title};
 
 /// What tells kinds of entities that customers may have apart.
@@ -111,6 +113,35 @@ impl<E: AssignableRules> AssignableService<E> {
             return Ok(entity);
         }
         self.save(tenant, entity.into(), &NameConflict::Fail).await
+    }
+
+    /// Gives the entity from one customer, or with the null id from none, to another one; `None` if it is not that one's
+    /// any more.
+    ///
+    /// # Errors
+    /// There is no such entity or customer.
+    pub async fn reassign(
+        &self,
+        tenant: TenantId,
+        id: E::Id,
+        from: CustomerId,
+        to: CustomerId,
+    ) -> ServiceResult<Option<E>> {
+        loop {
+            let found = E::store(&self.context.stores).get(tenant, id).await?;
+            let mut entity = found.ok_or_else(|| {
+                ServiceError::not_found(format!("{} with id [{id}] is not found", title(&E::TYPE)))
+            })?;
+            if *entity.fields_mut().customer != from {
+                return Ok(None);
+            }
+            *entity.fields_mut().customer = to;
+            // With the version that was read: who changes it meanwhile is looked at first.
+            match self.save(tenant, entity.into(), &NameConflict::Fail).await {
+                Err(error) if error.kind() == ServiceErrorKind::VersionConflict => {}
+                saved => return saved.map(Some),
+            }
+        }
     }
 
     /// Deletes the entity with its relations and alarms; its values and events go later, see

@@ -210,7 +210,9 @@ impl AlarmStore for SqlAlarms {
             .owned_by(RowOwner::Tenant(tenant.0))
             .push(" ORDER BY end_ts LIMIT ")
             .bind(i64::from(limit))
-            .push(")")
+            // One that has gone on while this waited for its row is not old any more.
+            .push(") AND end_ts < ")
+            .bind(end_ts)
             .owned_by(RowOwner::Tenant(tenant.0));
         self.remove(tenant, deletion).await
     }

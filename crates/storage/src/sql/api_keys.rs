@@ -1,7 +1,7 @@
 //! Keys that programs use in the place of a user's password.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{ApiKeyStore, StoreResult};
+use fieldline_core::ports::{ApiKeyChange, ApiKeyStore, StoreResult};
 use fieldline_model::entity::ApiKeyInfo;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{ApiKeyId, TenantId, UserId};
@@ -57,15 +57,21 @@ impl ApiKeyStore for SqlApiKeys {
         }
     }
 
-    async fn update(&self, key: &ApiKeyInfo) -> StoreResult<Option<ApiKeyInfo>> {
-        let query = SqlQuery::new("UPDATE api_key SET description = ")
-            .bind(record::bounded("description", &key.description)?)
-            .push(", search = ")
-            .bind(record::search_text(&[Some(&key.description)]))
-            .push(", enabled = ")
-            .bind(key.enabled)
+    async fn update(&self, id: ApiKeyId, change: ApiKeyChange<'_>) -> StoreResult<Option<ApiKeyInfo>> {
+        let mut query = SqlQuery::new("UPDATE api_key SET id = id");
+        if let Some(description) = change.description {
+            query = query
+                .push(", description = ")
+                .bind(record::bounded("description", description)?)
+                .push(", search = ")
+                .bind(record::search_text(&[Some(description)]));
+        }
+        if let Some(enabled) = change.enabled {
+            query = query.push(", enabled = ").bind(enabled);
+        }
+        let query = query
             .push(" WHERE id = ")
-            .bind(key.id.0)
+            .bind(id.0)
             .push(" RETURNING ")
             .push(COLUMNS);
         first(&self.0.write(query).await?)

@@ -22,6 +22,7 @@ impl EntityRecord for AssetProfile {
     ];
     const SELECT: &'static str = "id, created_time, version, doc, tenant_id, name, is_default";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "default"];
+    const ELECTED: Option<&'static str> = Some("is_default");
     const BROKEN_REFERENCE: &'static str =
         "Asset profile is referencing to non-existent tenant or rule chain!";
 

@@ -28,7 +28,9 @@ fn unassignment(table: &'static str, owner: RowOwner, customer: CustomerId) -> S
         .owned_by(owner)
         .push(" ORDER BY created_time, id LIMIT ")
         .bind(UNASSIGNED_A_STATEMENT as i64)
-        .push(")")
+        // Another process may have given one of them to somebody else while this one waited for its row.
+        .push(") AND customer_id = ")
+        .bind(customer.0)
 }
 
 impl EntityRecord for Customer {

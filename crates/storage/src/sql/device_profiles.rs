@@ -39,6 +39,7 @@ impl EntityRecord for DeviceProfile {
         "firmwareId",
         "softwareId",
     ];
+    const ELECTED: Option<&'static str> = Some("is_default");
     const BROKEN_REFERENCE: &'static str =
         "Device profile is referencing to non-existent tenant, rule chain or OTA package!";
 

@@ -36,6 +36,9 @@ pub(super) trait EntityRecord:
     const SELECT: &'static str;
     /// JSON keys that columns hold, so that the document leaves them out.
     const IN_COLUMNS: &'static [&'static str];
+    /// The column of a flag that one row of its owner has: an update may set it but not take it away, and its row is not
+    /// deleted, since another process may have elected it meanwhile.
+    const ELECTED: Option<&'static str> = None;
     /// The answer where a saved row refers to one that the tenant does not have.
     const BROKEN_REFERENCE: &'static str;
 
@@ -245,7 +248,8 @@ pub(super) async fn delete<R: EntityRecord>(
     in_use: &str,
 ) -> StoreResult<bool> {
     match database.execute(deletion::<R>(owner, id)).await {
-        Ok(deleted) => Ok(deleted > 0),
+        Ok(0) => not_deleted::<R>(database, owner, id, in_use).await,
+        Ok(_) => Ok(true),
         Err(StatementError::BrokenReference) => Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
         Err(failure) => Err(failure.into_error()),
     }
@@ -261,7 +265,7 @@ pub(super) async fn delete_leaving<R: EntityRecord>(
     let mut changes = database.begin().await?;
     let deletion = deletion::<R>(owner, subject.entity.id);
     match changes.execute(deletion).await {
-        Ok(0) => return Ok(false),
+        Ok(0) => return not_deleted::<R>(database, owner, subject.entity.id, in_use).await,
         Ok(_) => {}
         Err(StatementError::BrokenReference) => {
             return Err(StoreError::new(StoreErrorKind::Conflict, in_use));
@@ -273,13 +277,30 @@ pub(super) async fn delete_leaving<R: EntityRecord>(
     Ok(true)
 }
 
-/// The statement that deletes an entity.
+/// Why a deletion found no row: there is none, or it is the elected one.
+pub(super) async fn not_deleted<R: EntityRecord>(
+    database: &EntityDatabase,
+    owner: RowOwner,
+    id: Uuid,
+    in_use: &str,
+) -> StoreResult<bool> {
+    match R::ELECTED.is_some() && get::<R>(database, owner, id).await?.is_some() {
+        true => Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
+        false => Ok(false),
+    }
+}
+
+/// The statement that deletes an entity, unless it is the elected one.
 pub(super) fn deletion<R: EntityRecord>(owner: RowOwner, id: Uuid) -> SqlQuery {
-    SqlQuery::new("DELETE FROM ")
+    let query = SqlQuery::new("DELETE FROM ")
         .push(R::TABLE)
         .push(" WHERE id = ")
         .bind(id)
-        .owned_by(owner)
+        .owned_by(owner);
+    match R::ELECTED {
+        Some(column) => query.push(" AND NOT ").push(column),
+        None => query,
+    }
 }
 
 /// Those of the entities of these names that the owner has, in no particular order.
@@ -437,7 +458,12 @@ fn update_of<R: EntityRecord>(record: &R, owner: RowOwner) -> StoreResult<SqlQue
         .zip(record.values()?)
         .filter(|(column, _)| **column != "tenant_id" || owner != key.owner);
     for (column, value) in assigned {
-        query = query.push(", ").push(column).push(" = ").bind(value);
+        query = query.push(", ").push(column).push(" = ");
+        // What the record was read with may be older than what another process has made of it.
+        query = match R::ELECTED == Some(*column) {
+            true => query.push("(").push(column).push(" OR ").bind(value).push(")"),
+            false => query.bind(value),
+        };
     }
     query = query.push(" WHERE id = ").bind(key.id).owned_by(owner);
     if let Some(version) = key.version {

@@ -23,6 +23,7 @@ impl EntityRecord for RuleChain {
     const SELECT: &'static str =
         "id, created_time, version, doc, tenant_id, name, type, is_root, first_node_id";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "type", "root", "firstRuleNodeId"];
+    const ELECTED: Option<&'static str> = Some("is_root");
     const BROKEN_REFERENCE: &'static str = "Rule chain is referencing to non-existent tenant!";
 
     fn key(&self) -> EntityRowKey {
@@ -88,7 +89,7 @@ impl TenantRecord for RuleChain {
             .owned_by(owner);
         changes.execute(housekeeper::noted(nodes)).await?;
         match changes.execute(record::deletion::<RuleChain>(owner, id.0)).await {
-            Ok(0) => return Ok(false),
+            Ok(0) => return record::not_deleted::<RuleChain>(database, owner, id.0, Self::IN_USE).await,
             Ok(_) => {}
             Err(StatementError::BrokenReference) => {
                 return Err(StoreError::new(StoreErrorKind::Conflict, Self::IN_USE));

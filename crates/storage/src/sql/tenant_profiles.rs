@@ -17,6 +17,7 @@ impl EntityRecord for TenantProfile {
     const COLUMNS: &'static [&'static str] = &["name", "is_default", "search", "description_key"];
     const SELECT: &'static str = "id, created_time, version, doc, name, is_default";
     const IN_COLUMNS: &'static [&'static str] = &["name", "default"];
+    const ELECTED: Option<&'static str> = Some("is_default");
     const BROKEN_REFERENCE: &'static str = "Tenant profile is referencing to a non-existent entity!";
 
     fn key(&self) -> EntityRowKey {

@@ -11,7 +11,7 @@ mod dashboards;
 mod deleting;
 mod devices;
 mod events;
-mod fixture;
+pub mod fixture;
 mod importing;
 mod limits;
 mod listing;

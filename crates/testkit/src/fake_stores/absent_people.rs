@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    ApiKeyStore, AuditFilter, AuditStore, CustomerStore, DashboardFilter, DashboardStore, LoginAttemptResult,
-    SavedBy, SettingsStore, SignInStore, StoreResult, TokenFamily, UserFilter, UserStore, VersionStore,
+    ApiKeyChange, ApiKeyStore, AuditFilter, AuditStore, CustomerStore, DashboardFilter, DashboardStore,
+    LoginAttemptResult, SavedBy, SettingsStore, SignInStore, StoreResult, TokenFamily, UserFilter, UserStore,
+    VersionStore,
 };
 use fieldline_model::entity::{
     AdminSettings, ApiKeyInfo, AuditLog, Customer, Dashboard, DashboardInfo, EntityVersion, User,
@@ -135,7 +136,7 @@ impl ApiKeyStore for Absent {
     async fn create(&self, _: ApiKeyInfo, _: &str) -> StoreResult<ApiKeyInfo> {
         absent()
     }
-    async fn update(&self, _: &ApiKeyInfo) -> StoreResult<Option<ApiKeyInfo>> {
+    async fn update(&self, _: ApiKeyId, _: ApiKeyChange<'_>) -> StoreResult<Option<ApiKeyInfo>> {
         absent()
     }
     async fn get(&self, _: ApiKeyId) -> StoreResult<Option<ApiKeyInfo>> {

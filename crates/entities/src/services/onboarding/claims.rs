@@ -225,7 +225,11 @@ impl ClaimDevicesService {
         let keys = [CLAIM_ALLOWED, CLAIM_DATA].map(str::to_owned);
         // A store that fails does not cost the device what it has allowed.
         let device = match is_free {
-            true => Some(self.devices.assign(tenant, id, customer).await?),
+            true => {
+                self.devices
+                    .reassign(tenant, id, CustomerId::NULL, customer)
+                    .await?
+            }
             false => None,
         };
         self.open.lock().remove(&id);
@@ -255,8 +259,11 @@ impl ClaimDevicesService {
             .get(tenant, device.customer_id)
             .await?
             .ok_or_else(|| ServiceError::not_found("The customer is not found"))?;
-        self.devices.assign(tenant, id, CustomerId::NULL).await?;
-        Ok(Some(customer))
+        let taken = self
+            .devices
+            .reassign(tenant, id, device.customer_id, CustomerId::NULL)
+            .await?;
+        Ok(taken.map(|_| customer))
     }
 
     /// Whether the device may let itself be claimed.

@@ -1,7 +1,7 @@
 //! API keys.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{EntityStores, StoreErrorKind};
+use fieldline_core::ports::{ApiKeyChange, EntityStores, StoreErrorKind};
 use fieldline_model::entity::{ApiKeyInfo, Authority};
 use fieldline_model::page::PageLink;
 use fieldline_model::{ApiKeyId, CustomerId, UserId, new_uuid};
@@ -39,20 +39,22 @@ pub async fn keys_are_found_by_their_hash_and_go_with_their_user(stores: &Entity
         keys.create(new(UserId::new(), "nobody"), "h2").await,
         StoreErrorKind::NotFound,
     );
-    let changed = ApiKeyInfo {
-        enabled: false,
-        description: "Office".into(),
-        // Neither can be changed.
-        expiration_time: 0,
-        user_id: UserId::new(),
-        ..saved.clone()
+    let disabled = ApiKeyChange {
+        enabled: Some(false),
+        ..ApiKeyChange::default()
+    };
+    let described = ApiKeyChange {
+        description: Some("Office"),
+        ..ApiKeyChange::default()
     };
     let expected = ApiKeyInfo {
         enabled: false,
         description: "Office".into(),
         ..saved.clone()
     };
-    assert_eq!(keys.update(&changed).await.unwrap(), Some(expected.clone()));
+    // Who describes a key does not enable it again.
+    keys.update(id, disabled).await.unwrap();
+    assert_eq!(keys.update(id, described).await.unwrap(), Some(expected.clone()));
     let page = keys.list(user, &PageLink::first(9)).await.unwrap();
     assert_eq!(page.data, [expected]);
     assert_eq!(
@@ -62,11 +64,7 @@ pub async fn keys_are_found_by_their_hash_and_go_with_their_user(stores: &Entity
             .total_elements,
         0
     );
-    let unknown = ApiKeyInfo {
-        id: ApiKeyId(new_uuid()),
-        ..saved
-    };
-    assert_eq!(keys.update(&unknown).await.unwrap(), None);
+    assert_eq!(keys.update(ApiKeyId(new_uuid()), described).await.unwrap(), None);
     let second = keys.create(new(user, "second"), "second").await.unwrap();
     assert!(keys.delete(second.id).await.unwrap());
     assert!(!keys.delete(second.id).await.unwrap());

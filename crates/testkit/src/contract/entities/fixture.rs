@@ -15,15 +15,18 @@ use serde_json::json;
 pub(super) const NOW: i64 = 1_700_000_000_000;
 
 /// A tenant with a profile for its devices.
-pub(super) struct EntityFixture<'s> {
-    pub(super) stores: &'s EntityStores,
-    pub(super) tenant: TenantId,
-    pub(super) profile: DeviceProfile,
+pub struct EntityFixture<'s> {
+    /// The stores that it is in.
+    pub stores: &'s EntityStores,
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The profile.
+    pub profile: DeviceProfile,
 }
 
 impl<'s> EntityFixture<'s> {
     /// Creates a tenant of that title.
-    pub(super) async fn new(stores: &'s EntityStores, title: &str) -> Self {
+    pub async fn new(stores: &'s EntityStores, title: &str) -> Self {
         let tenant = stores.tenants.insert(tenant(title)).await.unwrap();
         let tenant = tenant.id;
         let profile = stores
@@ -39,7 +42,7 @@ impl<'s> EntityFixture<'s> {
     }
 
     /// Creates a device of the tenant's profile.
-    pub(super) async fn device(&self, name: &str) -> Device {
+    pub async fn device(&self, name: &str) -> Device {
         self.save(self.new_device(name)).await
     }
 
@@ -60,7 +63,7 @@ impl<'s> EntityFixture<'s> {
     }
 
     /// Creates a customer.
-    pub(super) async fn customer(&self, title: &str) -> Customer {
+    pub async fn customer(&self, title: &str) -> Customer {
         let customer = customer(self.tenant, title);
         self.stores.customers.insert(customer).await.unwrap()
     }

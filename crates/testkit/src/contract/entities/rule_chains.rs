@@ -177,6 +177,10 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
         .unwrap();
     assert_eq!(of_type.len(), 1);
 
+    // The root stays until another chain is it.
+    expect_error(chains.delete(world.tenant, id).await, StoreErrorKind::Conflict);
+    let other = saved_chain(&world, "other").await.id;
+    assert!(chains.set_root(world.tenant, other).await.unwrap());
     assert!(chains.delete(world.tenant, id).await.unwrap());
     assert!(!chains.delete(world.tenant, id).await.unwrap());
     assert_eq!(chains.metadata(world.tenant, id).await.unwrap(), None);
@@ -300,6 +304,14 @@ pub async fn rule_chains_are_listed_and_one_of_a_type_is_the_root(stores: &Entit
     let message = expect_error(chains.insert(second).await, StoreErrorKind::Conflict);
     assert!(message.contains("root rule chain"), "{message}");
     assert!(!chains.set_root(world.tenant, RuleChainId::new()).await.unwrap());
+    // Whoever has read it before it became the root takes that from it neither by saving nor by deleting.
+    let stale = RuleChain {
+        root: false,
+        version: None,
+        ..root
+    };
+    assert!(chains.update(stale).await.unwrap().root);
+    expect_error(chains.delete(world.tenant, b).await, StoreErrorKind::Conflict);
 
     let names = |page: PageLink, of_type| async move {
         let page = chains.list(world.tenant, of_type, &page).await.unwrap();

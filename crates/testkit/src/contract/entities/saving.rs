@@ -445,6 +445,18 @@ pub async fn only_one_profile_is_the_default(stores: &EntityStores) {
         profiles.default_profile(world.tenant).await.unwrap().unwrap().id,
         first
     );
+    // Whoever has read it before it became the default takes that from it neither by saving nor by deleting.
+    let mut stale = profiles.get(world.tenant, first).await.unwrap().unwrap();
+    stale.is_default = false;
+    stale.version = None;
+    stale.description = Some("new".to_owned());
+    let saved = profiles.update(stale).await.unwrap();
+    assert!(saved.is_default && saved.description.as_deref() == Some("new"));
+    expect_error(
+        profiles.delete(world.tenant, first).await,
+        StoreErrorKind::Conflict,
+    );
+    assert!(profiles.delete(world.tenant, second).await.unwrap());
     assert_eq!(
         profiles.default_profile(other.tenant).await.unwrap().unwrap().id,
         foreign
