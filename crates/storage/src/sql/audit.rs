@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::database::EntityDatabase;
 use super::list::{self, ListDefinition};
+use super::months::{self, MonthlyTable};
 use super::names::{self, type_code};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record::IDS_A_STATEMENT;
@@ -46,6 +47,7 @@ pub(super) struct SqlAuditLog(pub(super) EntityDatabase);
 #[async_trait]
 impl AuditStore for SqlAuditLog {
     async fn append(&self, mut actions: Vec<AuditLog>) -> StoreResult<()> {
+        months::prepare(&self.0).await;
         self.name(&mut actions).await?;
         match self.insert(&actions).await {
             // A tenant is gone, and what was done in it does not matter any more.
@@ -73,7 +75,7 @@ impl AuditStore for SqlAuditLog {
     }
 
     async fn delete_before(&self, time_ms: i64) -> StoreResult<u64> {
-        let mut deleted = 0;
+        let mut deleted = months::drop_before(&self.0, MonthlyTable::AuditLog, time_ms, None).await?;
         loop {
             let query = SqlQuery::new(
                 "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE created_time < ",

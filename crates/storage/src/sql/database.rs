@@ -18,6 +18,7 @@ use sqlx::sqlite::{
 use sqlx::{AssertSqlSafe, Postgres, Sqlite, Transaction};
 
 use super::list_executor::ListExecutor;
+use super::months::{self, MonthlyParts};
 use super::options::Options;
 use super::query::{SqlArg, SqlQuery, SqlRow};
 use super::schema;
@@ -35,6 +36,7 @@ const MIGRATION_LOCK: i64 = 0x6669_656c_646c_696e;
 pub struct EntityDatabase {
     engine: DatabaseEngine,
     lists: Arc<ListExecutor>,
+    months: Arc<MonthlyParts>,
 }
 
 #[derive(Clone)]
@@ -97,6 +99,7 @@ impl EntityDatabase {
         Self {
             engine: DatabaseEngine::Sqlite { read, write },
             lists: Arc::new(lists),
+            months: Arc::default(),
         }
         .with_current_schema()
         .await
@@ -112,6 +115,14 @@ impl EntityDatabase {
 
     /// Opens a PostgreSQL database and brings its tables up to date.
     pub async fn postgres(url: &str, options: &Options) -> StoreResult<Self> {
+        Self::postgres_unprepared(url, options)
+            .await?
+            .with_current_schema()
+            .await
+    }
+
+    /// Opens a PostgreSQL database as it is.
+    pub(super) async fn postgres_unprepared(url: &str, options: &Options) -> StoreResult<Self> {
         check(options)?;
         let connect = PgConnectOptions::from_str(url)
             .map_err(StatementError::from)?
@@ -127,12 +138,11 @@ impl EntityDatabase {
             .max_connections(options.list_readers)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(connect.options([("statement_timeout", patience.as_millis().to_string())]));
-        Self {
+        Ok(Self {
             engine: DatabaseEngine::Postgres(pool),
             lists: Arc::new(ListExecutor::postgres(for_lists, options.list_readers, patience)),
-        }
-        .with_current_schema()
-        .await
+            months: Arc::default(),
+        })
     }
 
     async fn with_current_schema(self) -> StoreResult<Self> {
@@ -144,7 +154,13 @@ impl EntityDatabase {
             self.close().await;
             return Err(error);
         }
+        months::prepare(&self).await;
         Ok(self)
+    }
+
+    /// When the parts of months were made last.
+    pub(super) fn months(&self) -> &MonthlyParts {
+        &self.months
     }
 
     /// Which of the two it is.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::database::EntityDatabase;
 use super::list::{self, ListDefinition};
+use super::months::{self, MonthlyTable};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record;
 use super::statement_error::StatementError;
@@ -38,6 +39,7 @@ pub(super) struct SqlEvents(pub(super) EntityDatabase);
 #[async_trait]
 impl EventStore for SqlEvents {
     async fn append(&self, events: &[EntityEvent]) -> StoreResult<()> {
+        months::prepare(&self.0).await;
         match self.insert(&events.iter().collect::<Vec<_>>()).await {
             // A tenant is gone, and what happened in it does not matter any more.
             Err(StatementError::BrokenReference) => {
@@ -91,7 +93,8 @@ impl EventStore for SqlEvents {
                 .push(" AND created_time < ")
                 .bind(time_ms)
         };
-        self.delete_all(condition).await
+        let dropped = months::drop_before(&self.0, MonthlyTable::Event, time_ms, Some(kind.name())).await?;
+        Ok(dropped + self.delete_all(condition).await?)
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `schema` | numbered migrations |
 //! | `record`, `entities` | saving, reading and deleting any entity, and the stores that do |
 //! | `list` | pages: filter, text search, sort |
+//! | `months` | tables that have a part for each month in PostgreSQL |
 //! | `list_executor` | connections for what people read that may take long |
 //! | `search`, `text_index` | text search by index, and what keeps the index |
 //! | `assignables`, `profiles` | what the stores of what customers may have, and of profiles, do besides |
@@ -45,6 +46,7 @@ mod import;
 mod kinds;
 mod list;
 mod list_executor;
+mod months;
 mod names;
 mod options;
 mod ota_packages;

@@ -12,6 +12,8 @@ enum Migration {
     Both(&'static str),
     /// What only SQLite needs.
     Sqlite(fn() -> String),
+    /// Statements that only PostgreSQL needs.
+    Postgres(&'static str),
 }
 
 /// The first makes version 1. Never edit one that was released: append another.
@@ -37,11 +39,17 @@ const MIGRATIONS: &[Migration] = &[
     Migration::Both(include_str!("migrations/0019_resources.sql")),
     Migration::Both(include_str!("migrations/0020_versions.sql")),
     Migration::Both(include_str!("migrations/0021_copy.sql")),
+    Migration::Postgres(include_str!("migrations/0022_months.sql")),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.
 pub(super) async fn migrate(database: &EntityDatabase) -> StoreResult<()> {
-    let newest = MIGRATIONS.len() as i64;
+    migrate_to(database, MIGRATIONS.len()).await
+}
+
+/// The same to a version, of a database that has no later one.
+pub(super) async fn migrate_to(database: &EntityDatabase, versions: usize) -> StoreResult<()> {
+    let newest = versions as i64;
     let mut changes = database.begin().await?;
     changes.lock_schema().await?;
     changes
@@ -66,11 +74,13 @@ pub(super) async fn migrate(database: &EntityDatabase) -> StoreResult<()> {
             ),
         ));
     }
-    for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > current) {
+    let missing = (1..).zip(MIGRATIONS).take(versions);
+    for (version, migration) in missing.filter(|(version, _)| *version > current) {
         match migration {
             Migration::Both(statements) => changes.migrate(statements).await?,
             Migration::Sqlite(statements) if database.is_sqlite() => changes.run(statements()).await?,
-            Migration::Sqlite(_) => {}
+            Migration::Postgres(statements) if !database.is_sqlite() => changes.migrate(statements).await?,
+            Migration::Sqlite(_) | Migration::Postgres(_) => {}
         }
         changes
             .execute(

@@ -159,6 +159,7 @@ impl BulkTable {
     }
 
     /// Deletes some. They are found again by where they are: by their keys, a database may go through the whole tenant for them.
+    /// In a table of parts that is a place in each of them, of which others may have theirs.
     fn deletion(&self, tenant: TenantId, place: &'static str) -> SqlQuery {
         SqlQuery::new("DELETE FROM ")
             .push(self.table)
@@ -173,7 +174,8 @@ impl BulkTable {
             .push(self.order)
             .push(" LIMIT ")
             .bind(self.a_statement as i64)
-            .push(")")
+            .push(") AND tenant_id = ")
+            .bind(tenant.0)
     }
 }
 
