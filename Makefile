@@ -11,11 +11,13 @@
 #   make kill KILLS=200               kill -9 under load, so many times
 #   make overload OVERLOAD_MINUTES=10 ten times what can be sustained
 #   make soak SOAK_MINUTES=30         half of the greatest load
+#   make scale SCALE_SECONDS=60 SCALE_KILLS=25  each of Kafka, PostgreSQL and Cassandra frozen or cut off for so long
 #   make pause PAUSE_SECONDS=20       a process that is stopped for a while
 #   make test-hostile HOSTILE_SECONDS=60  each attack of a hostile tenant for so long
 #   make devices DEVICES=1000000 CONNECTED=15000
 #   make run-scale                    Fieldline on a Kafka, a PostgreSQL and a Cassandra of the moment, with the demo tenant
 #   make test-kafka-tls               the journal on a Kafka that speaks TLS and asks for users
+#   make test-cassandra-tls           the same of time series in Cassandra
 
 DATA ?= data
 FUZZ_SECONDS ?= 60
@@ -29,13 +31,15 @@ KILLS ?= 200
 OVERLOAD_MINUTES ?= 10
 SOAK_MINUTES ?= 30
 PAUSE_SECONDS ?= 20
+SCALE_SECONDS ?= 60
+SCALE_KILLS ?= 25
 HOSTILE_SECONDS ?= 5
 DEVICES ?= 1000000
 CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run run-scale dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-attacks test-e2e test-hostile kill overload soak pause devices
+.PHONY: run run-scale dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-cassandra-tls test-attacks test-e2e test-hostile kill overload soak pause scale devices
 .NOTPARALLEL:
 
 run: build
@@ -109,6 +113,11 @@ test-services: test-install
 test-kafka-tls:
 	tests/services/with-kafka.sh cargo test -p fieldline-journal --features kafka-tls --test kafka --locked --quiet -- --ignored
 
+# TLS and users of Cassandra: builds a second library of cryptography, so that it is no part of make test.
+test-cassandra-tls:
+	CASSANDRA_TLS=1 tests/services/with-cassandra.sh cargo test -p fieldline-storage --features cassandra-tls --lib --locked \
+		--quiet -- --ignored tls
+
 # With the built binary, real clients, crashes and full disks. Most tests wait for something most of the time, so that there are
 # more workers than processors.
 test-e2e: test-install build
@@ -133,6 +142,9 @@ soak: test-install build
 
 pause: test-install build
 	PAUSE_SECONDS=$(PAUSE_SECONDS) $(E2E) -s tests/e2e/test_pause.py
+
+scale: test-install build
+	SCALE_SECONDS=$(SCALE_SECONDS) SCALE_KILLS=$(SCALE_KILLS) $(E2E) -s tests/e2e/test_scale_fates.py
 
 devices: test-install build
 	DEVICES=$(DEVICES) CONNECTED=$(CONNECTED) $(E2E) -s tests/e2e/test_many_devices.py

@@ -4,6 +4,9 @@
 # The command finds the node in FIELDLINE_TEST_CASSANDRA_NODES (host:port, without users or TLS), and its process in
 # FIELDLINE_TEST_CASSANDRA_PID. CASSANDRA_VERSION=4.1.10 chooses another release.
 #
+# CASSANDRA_TLS=1 makes it ask for TLS with a client's certificate and for the user cassandra with that password; the
+# certificates (make-certificates.sh) are then in FIELDLINE_TEST_CASSANDRA_TLS.
+#
 # Its programs come from Maven the first time and are kept under target/services.
 set -eu
 
@@ -33,6 +36,36 @@ for package in java.base/java.io java.base/java.lang java.base/java.lang.module 
     opened="$opened --add-opens $package=ALL-UNNAMED"
 done
 
+authenticator=AllowAllAuthenticator
+ready="Startup complete"
+certificates=
+if [ -n "${CASSANDRA_TLS:-}" ]; then
+    needs "openssl openjdk-17-jre-headless" openssl keytool
+    authenticator=PasswordAuthenticator
+    ready="Created default superuser role"
+    certificates=$directory/tls
+    mkdir "$certificates"
+    "$(dirname "$0")/make-certificates.sh" "$certificates"
+    openssl pkcs12 -export -in "$certificates/server.pem" -inkey "$certificates/server.key" -name server \
+        -passout pass:fieldline -out "$certificates/server.p12"
+    keytool -importcert -noprompt -alias ca -file "$certificates/ca.pem" -storetype PKCS12 -storepass fieldline \
+        -keystore "$certificates/trusted.p12" 2>/dev/null
+fi
+
+write_tls_settings() {
+    cat >>"$directory/conf/cassandra.yaml" <<SETTINGS
+client_encryption_options:
+  enabled: true
+  optional: false
+  keystore: $certificates/server.p12
+  keystore_password: fieldline
+  require_client_auth: true
+  truststore: $certificates/trusted.p12
+  truststore_password: fieldline
+  store_type: PKCS12
+SETTINGS
+}
+
 write_settings() {
     mkdir -p "$directory/conf" "$directory/data" "$directory/tmp"
     cat >"$directory/conf/cassandra.yaml" <<SETTINGS
@@ -49,7 +82,7 @@ rpc_address: 127.0.0.1
 storage_port: $gossip
 native_transport_port: $native
 start_native_transport: true
-authenticator: AllowAllAuthenticator
+authenticator: $authenticator
 authorizer: AllowAllAuthorizer
 role_manager: CassandraRoleManager
 data_file_directories: [ $directory/data/data ]
@@ -81,6 +114,9 @@ start() {
     management=$((port + 2))
     rm -rf "$directory/data"
     write_settings
+    if [ -n "$certificates" ]; then
+        write_tls_settings
+    fi
     # shellcheck disable=SC2086
     java -javaagent:"$agent" -Xss256k -Xms512m -Xmx512m -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m \
         -Djava.io.tmpdir="$directory/tmp" -Djna.tmpdir="$directory/tmp" \
@@ -92,11 +128,12 @@ start() {
         $opened -cp "$library/*" org.apache.cassandra.service.CassandraDaemon >"$directory/log" 2>&1 &
     server_pid=$!
     # It says that it listens for clients before it does, and also when the port is taken.
-    comes_up "$directory/log" "Startup complete" 180
+    comes_up "$directory/log" "$ready" 180
 }
 on_a_free_port start 5 "$directory/log"
 
 FIELDLINE_TEST_CASSANDRA_NODES=127.0.0.1:$native
 FIELDLINE_TEST_CASSANDRA_PID=$server_pid
-export FIELDLINE_TEST_CASSANDRA_NODES FIELDLINE_TEST_CASSANDRA_PID
+FIELDLINE_TEST_CASSANDRA_TLS=$certificates
+export FIELDLINE_TEST_CASSANDRA_NODES FIELDLINE_TEST_CASSANDRA_PID FIELDLINE_TEST_CASSANDRA_TLS
 "$@"

@@ -3,6 +3,8 @@
 #
 # The command finds the server in FIELDLINE_TEST_POSTGRES_URL. The server listens on the loopback address, keeps its data
 # in a temporary directory, and is stopped and removed with it when the command ends. Nothing is installed.
+#
+# POSTGRES_TLS=1 makes it refuse connections in clear; the URL then names the authority of its certificate.
 set -eu
 
 service=postgres
@@ -59,14 +61,32 @@ server "$bin/initdb" -D "$data" -U postgres -A trust -E UTF8 --locale=C --no-syn
     exit 1
 }
 
+tls=
+query=sslmode=disable
+if [ -n "${POSTGRES_TLS:-}" ]; then
+    needs openssl openssl
+    certificates=$directory/tls
+    mkdir "$certificates"
+    "$(dirname "$0")/make-certificates.sh" "$certificates"
+    # The server insists on a key that only its user reads.
+    cp "$certificates/server.key" "$directory/server/server.key"
+    chmod 600 "$directory/server/server.key"
+    if [ -n "$as_server" ]; then
+        chown postgres "$directory/server/server.key"
+    fi
+    echo "hostssl all all all trust" >"$data/pg_hba.conf"
+    tls="-c ssl=on -c ssl_cert_file=$certificates/server.pem -c ssl_key_file=$directory/server/server.key"
+    query="sslmode=verify-full&sslrootcert=$certificates/ca.pem"
+fi
+
 start() {
     settings="-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200"
     # What is thrown away need not survive a crash.
-    settings="$settings -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=64MB"
+    settings="$settings -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=64MB $tls"
     server "$bin/pg_ctl" -D "$data" -l "$log" -w -t 60 -o "$settings" start >/dev/null 2>&1 && started=yes
 }
 on_a_free_port start 10 "$log"
 
-FIELDLINE_TEST_POSTGRES_URL="postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable"
+FIELDLINE_TEST_POSTGRES_URL="postgres://postgres@127.0.0.1:$port/postgres?$query"
 export FIELDLINE_TEST_POSTGRES_URL
 "$@"

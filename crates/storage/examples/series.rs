@@ -133,7 +133,11 @@ fn open(dir: &Path) -> Result<Arc<SeriesStore>, SeriesBenchError> {
         #[cfg(feature = "cassandra")]
         Some(url) => {
             let connections = options.connections;
-            let tables = fieldline_storage::series::SqlSeriesOptions { url, connections };
+            let tables = fieldline_storage::series::SqlSeriesOptions {
+                url,
+                connections,
+                plain_rows: options.plain_rows,
+            };
             match nodes {
                 Some(nodes) => {
                     let cluster = fieldline_storage::series::CassandraOptions {

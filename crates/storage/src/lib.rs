@@ -1,5 +1,7 @@
 //! Where Fieldline keeps things: entities in SQL, time series, latest values and attributes in an embedded LSM engine.
 
+#[cfg(feature = "cassandra")]
+mod cql_session;
 #[cfg(feature = "sql")]
 mod page_size;
 pub mod series;

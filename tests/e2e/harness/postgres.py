@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import threading
@@ -14,8 +15,8 @@ from .server import REPOSITORY
 
 
 @contextlib.contextmanager
-def postgres_server() -> Iterator[str]:
-    """Starts a server that ends with the block; gives its URL."""
+def postgres_server(tls: bool = False) -> Iterator[str]:
+    """Starts a server that ends with the block; gives its URL. With TLS it refuses connections in clear."""
     # The shell lives as long as the pipe to it is open.
     command = ["sh", "-c", 'echo "$FIELDLINE_TEST_POSTGRES_URL"; exec cat >/dev/null']
     server = subprocess.Popen(
@@ -23,6 +24,7 @@ def postgres_server() -> Iterator[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        env=os.environ | {"POSTGRES_TLS": "1" if tls else ""},
     )
     try:
         url = server.stdout.readline().strip()

@@ -277,15 +277,7 @@ impl<'a> AliasReader<'a> {
 
     /// The cluster of the time series. Its keyspace is made as ThingsBoard's installation makes it, if it is not there.
     fn cassandra(&mut self) {
-        const ENCRYPTS: &str = "CASSANDRA_USE_SSL";
         const LOGS_IN: &str = "CASSANDRA_USE_CREDENTIALS";
-        if self
-            .get(ENCRYPTS)
-            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
-        {
-            let refusal = Err("false: connections to Cassandra are in clear");
-            self.put("cassandra.nodes", ENCRYPTS, refusal);
-        }
         let variables = [
             ("CASSANDRA_URL", "cassandra.nodes", Some("localhost:9042")),
             (
@@ -305,6 +297,15 @@ impl<'a> AliasReader<'a> {
             "CASSANDRA_KEYSPACE_NAME",
             text("SimpleStrategy:1"),
         );
+        // The stores of certificates that others name are Java's: `cassandra.ca` takes their place.
+        for (variable, path) in [
+            ("CASSANDRA_USE_SSL", "cassandra.tls"),
+            ("CASSANDRA_SSL_HOSTNAME_VALIDATION", "cassandra.verify-hostname"),
+        ] {
+            if let Some(value) = self.get(variable) {
+                self.put(path, variable, boolean(value));
+            }
+        }
         if self
             .get(LOGS_IN)
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))

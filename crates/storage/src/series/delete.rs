@@ -80,6 +80,8 @@ impl SeriesStore {
         }
         let _packing = self.compacting.lock();
         let barrier = self.direct(|engine, batch| {
+            // In the transaction of the barrier: what comes after it stays.
+            batch.delete_plain_rows(subject, Some(names), what.range);
             if what.delete_latest {
                 self.delete_latest(engine, batch, subject, names, what)?;
             }

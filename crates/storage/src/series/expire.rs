@@ -25,7 +25,8 @@ impl SeriesStore {
         let mut progress = self.expiry_cursor.lock();
         self.expire_chunks(&mut progress.chunks)?;
         drop(packing);
-        self.expire_latest(&mut progress.latest)
+        self.expire_latest(&mut progress.latest)?;
+        self.writable()?.db.expire_plain_rows(self.expiry_ms())
     }
 
     /// Removes chunks of which all points have expired; single points go when their chunk is rewritten.

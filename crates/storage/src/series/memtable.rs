@@ -172,7 +172,7 @@ impl Memtable {
             }
             write(epoch.number, &runs, |key, value| {
                 stored += key.len() + value.len();
-                batch.insert(&epoch.rows, key, value);
+                batch.insert_new_block(&epoch.rows, key, value);
             });
         }
         if stored > 0 {

@@ -1,5 +1,7 @@
 //! Settings of the time-series store.
 
+use std::path::PathBuf;
+
 use fieldline_core::options::{ByteSize, HumanDuration};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +26,9 @@ pub struct Options {
     pub kind: SeriesKind,
     /// Connections to the PostgreSQL database at most, 2 to 1,000, where `kind` is `sql` or `cassandra`.
     pub connections: u32,
+    /// Whether each point that comes in is also written as a row of the table `telemetry`, for programs that read with SQL.
+    /// Only where `kind` is `sql`. It takes several times the space and the work of what the program itself keeps.
+    pub plain_rows: bool,
     /// Memory for blocks that were read from disk.
     pub block_cache: ByteSize,
     /// Memory that one table of recent writes may take before it is written to disk. There are five tables, and up to
@@ -49,6 +54,7 @@ impl Default for Options {
         Self {
             kind: SeriesKind::Embedded,
             connections: 8,
+            plain_rows: false,
             block_cache: ByteSize::mib(16),
             memtable: ByteSize::mib(8),
             cells_cache: ByteSize::mib(96),
@@ -66,6 +72,9 @@ impl Options {
     pub fn problem(&self) -> Option<String> {
         if !(2..=1_000).contains(&self.connections) {
             return Some("connections must be 2 to 1000".to_owned());
+        }
+        if self.plain_rows && self.kind != SeriesKind::Sql {
+            return Some("plain-rows needs kind = \"sql\"".to_owned());
         }
         if self.memtable < ByteSize::mib(1) {
             return Some("memtable must be at least 1MiB".to_owned());
@@ -94,6 +103,8 @@ pub struct SqlSeriesOptions {
     pub url: String,
     /// Connections at most, two at least: one that writes and one that reads.
     pub connections: u32,
+    /// Whether the points are also rows of the table `telemetry`.
+    pub plain_rows: bool,
 }
 
 #[cfg(feature = "sql")]
@@ -102,6 +113,7 @@ impl std::fmt::Debug for SqlSeriesOptions {
         // The address may carry a password.
         f.debug_struct("SqlSeriesOptions")
             .field("connections", &self.connections)
+            .field("plain_rows", &self.plain_rows)
             .finish_non_exhaustive()
     }
 }
@@ -127,6 +139,20 @@ pub struct CassandraOptions {
     /// The password of `user`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
+    /// Whether connections are encrypted, and the nodes' certificates checked.
+    pub tls: bool,
+    /// File with the certificates of the authorities of the nodes, PEM; those of the system if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
+    /// File with the certificate chain that is shown to nodes that ask for one, PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// File with the key of that certificate, PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private_key: Option<PathBuf>,
+    /// Whether the address of a node must be one that its certificate names. The nodes that others tell of are known by their
+    /// IP address.
+    pub verify_hostname: bool,
 }
 
 impl Default for CassandraOptions {
@@ -138,6 +164,11 @@ impl Default for CassandraOptions {
             data_center: None,
             user: None,
             password: None,
+            tls: false,
+            ca: None,
+            certificate: None,
+            private_key: None,
+            verify_hostname: true,
         }
     }
 }
@@ -188,6 +219,17 @@ impl CassandraOptions {
         if self.password.is_some() && self.user.is_none() {
             return Some("`cassandra.password` needs `cassandra.user`");
         }
+        if self.certificate.is_some() != self.private_key.is_some() {
+            return Some("`cassandra.certificate` and `cassandra.private-key` need each other");
+        }
+        if self.tls && !cfg!(feature = "cassandra-tls") {
+            return Some(
+                "`cassandra.tls`: this program was built without TLS to Cassandra (Cargo feature `cassandra-tls`)",
+            );
+        }
+        if !self.tls && (self.ca.is_some() || self.certificate.is_some()) {
+            return Some("`cassandra.ca` and `cassandra.certificate` need `cassandra.tls`");
+        }
         None
     }
 
@@ -224,6 +266,11 @@ impl std::fmt::Debug for CassandraOptions {
             .field("data_center", &self.data_center)
             .field("user", &self.user)
             .field("password", &self.password.as_ref().map(|_| "********"))
+            .field("tls", &self.tls)
+            .field("ca", &self.ca)
+            .field("certificate", &self.certificate)
+            .field("private_key", &self.private_key)
+            .field("verify_hostname", &self.verify_hostname)
             .finish()
     }
 }

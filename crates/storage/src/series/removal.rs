@@ -123,6 +123,7 @@ impl SeriesStore {
         let engine = self.writable()?;
         let mut batch = engine.batch(STEP_KEYS);
         let mut left = STEP_KEYS;
+        let mut seen: Option<EntityKeyBytes> = None;
         for _ in 0..STEP_PLACES {
             let Some((place, at)) = removal.remaining.front().copied() else {
                 break;
@@ -141,10 +142,20 @@ impl SeriesStore {
                         break;
                     }
                     left -= 1;
-                    let is_spared = |subject| removal.spared.contains(subject);
-                    if !place.subject(&key).is_some_and(is_spared) {
-                        batch.remove(&table, key);
+                    let subject = place.subject(&key);
+                    if subject.is_some_and(|subject| removal.spared.contains(subject)) {
+                        continue;
                     }
+                    if let Some(subject) = subject
+                        && matches!(place, RemovalTable::Epoch(_) | RemovalTable::Chunks)
+                        && seen.as_ref() != Some(subject)
+                    {
+                        seen = Some(*subject);
+                        if let Some(subject) = keys::read_subject(subject) {
+                            batch.delete_plain_rows(subject, None, None);
+                        }
+                    }
+                    batch.remove(&table, key);
                 }
             }
             if removal.from.is_some() {

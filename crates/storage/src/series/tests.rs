@@ -13,6 +13,8 @@ mod model;
 mod moving;
 mod pages;
 #[cfg(feature = "sql")]
+mod plain_rows;
+#[cfg(feature = "sql")]
 mod postgres;
 mod transfer;
 mod values;

@@ -150,16 +150,20 @@ fn time_series_in_cassandra_are_where_the_published_compose_files_have_them() {
         ("CASSANDRA_USERNAME", "iot"),
         ("CASSANDRA_PASSWORD", "secret"),
         ("CASSANDRA_USE_SSL", "true"),
+        ("CASSANDRA_SSL_HOSTNAME_VALIDATION", "false"),
+        ("CASSANDRA_SSL_TRUST_STORE", "/tls/trusted.jks"),
     ]);
     assert_eq!(value(&with_user, "cassandra.user"), Some(Value::from("iot")));
     assert_eq!(
         value(&with_user, "cassandra.password"),
         Some(Value::from("secret"))
     );
-    assert!(
-        with_user.problems[0].contains("CASSANDRA_USE_SSL"),
-        "{with_user:?}"
+    assert_eq!(value(&with_user, "cassandra.tls"), Some(Value::Boolean(true)));
+    assert_eq!(
+        value(&with_user, "cassandra.verify-hostname"),
+        Some(Value::Boolean(false))
     );
+    assert_eq!(with_user.without_effect, ["CASSANDRA_SSL_TRUST_STORE"]);
 }
 
 #[test]

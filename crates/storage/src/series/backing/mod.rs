@@ -17,6 +17,7 @@ pub(super) mod sql;
 use std::ops::Bound;
 
 use fieldline_core::ports::StoreResult;
+use fieldline_model::{EntityKey, TenantId};
 use fjall::{Keyspace, OwnedWriteBatch, Readable as _, Slice, Snapshot};
 
 use super::{error, keys};
@@ -192,6 +193,47 @@ impl SeriesBatch {
         }
     }
 
+    /// Inserts a block of points that are new, and not only in another block than before.
+    pub(super) fn insert_new_block(
+        &mut self,
+        table: &SeriesTable,
+        key: impl Into<Slice>,
+        value: impl Into<Slice>,
+    ) {
+        match (self, table) {
+            #[cfg(feature = "sql")]
+            (Self::Sql(batch), SeriesTable::Sql(table)) => {
+                batch.insert_new_block(table, key.into(), value.into());
+            }
+            (batch, table) => batch.insert(table, key, value),
+        }
+    }
+
+    /// Deletes the points of some series of a subject, or of all of them, where they are kept as plain rows as well.
+    pub(super) fn delete_plain_rows(
+        &mut self,
+        subject: EntityKey,
+        names: Option<&[String]>,
+        range: Option<(i64, i64)>,
+    ) {
+        #[cfg(feature = "sql")]
+        if let Self::Sql(batch) = self {
+            batch.change_plain_rows(sql::PlainChange::Delete {
+                subject,
+                keys: names.map(<[String]>::to_vec),
+                range,
+            });
+        }
+    }
+
+    /// Hands the points of an entity to another tenant, where they are kept as plain rows as well.
+    pub(super) fn move_plain_rows(&mut self, from: EntityKey, to: TenantId) {
+        #[cfg(feature = "sql")]
+        if let Self::Sql(batch) = self {
+            batch.change_plain_rows(sql::PlainChange::Move { from, to });
+        }
+    }
+
     pub(super) fn remove(&mut self, table: &SeriesTable, key: impl Into<Slice>) {
         match (self, table) {
             (Self::Embedded(batch), SeriesTable::Embedded(table)) => batch.remove(table, key),
@@ -314,6 +356,15 @@ impl SeriesDatabase {
             Self::Embedded(db) => embedded::sync(db),
             // A commit of a database is durable.
             #[cfg(feature = "sql")]
+            _ => Ok(()),
+        }
+    }
+
+    /// Deletes some of what is past its time-to-live where the points are kept as plain rows as well.
+    pub(super) fn expire_plain_rows(&self, now_ms: i64) -> StoreResult<()> {
+        match self {
+            #[cfg(feature = "sql")]
+            Self::Sql(db) => db.expire_plain(now_ms),
             _ => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ use crate::series::{SeriesStore, SqlSeriesOptions};
 /// A schema, dropped with the test.
 pub(super) struct TestDatabase {
     url: String,
-    schema: String,
+    pub(super) schema: String,
 }
 
 impl TestDatabase {
@@ -36,6 +36,7 @@ impl TestDatabase {
         SqlSeriesOptions {
             url: self.url.clone(),
             connections: 4,
+            plain_rows: false,
         }
     }
 }
@@ -57,7 +58,7 @@ fn administer(sql: String) {
 }
 
 /// Runs a statement on a thread of its own, as tests run inside runtimes and outside.
-fn query<T: Send + 'static>(sql: String, read: fn(&sqlx::postgres::PgRow) -> T) -> Vec<T> {
+pub(super) fn query<T: Send + 'static>(sql: String, read: fn(&sqlx::postgres::PgRow) -> T) -> Vec<T> {
     let work = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

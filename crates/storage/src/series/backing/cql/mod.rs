@@ -18,18 +18,12 @@ use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::Slice;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use scylla::client::Compression;
-use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
 use scylla::errors::ExecutionError;
-use scylla::policies::load_balancing::DefaultPolicy;
-use scylla::statement::Consistency;
 
 use self::gate::SlotGate;
 use self::place::ByteRange;
@@ -45,9 +39,8 @@ use super::super::options::{CassandraOptions, SqlSeriesOptions};
 use super::runtime::{BackingRuntime, CallTimedOut, CommitAttempts, READ_TIMEOUT, WRITE_TIMEOUT};
 use super::sql::{self, SqlSeriesDatabase};
 use super::{SeriesDatabase, SeriesTable, TableEntry};
+use crate::cql_session;
 
-/// How long the driver waits for an answer of one statement.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Batches that are under way at the same time.
 const WRITES_AT_ONCE: usize = 64;
 
@@ -139,7 +132,9 @@ pub(in super::super) fn open(
     let (driver, statements) = {
         let options = options.clone();
         runtime.call::<_, CqlFailure, _>(WRITE_TIMEOUT, async move {
-            let driver = connect(&options).await?;
+            let driver = cql_session::connect(&options)
+                .await
+                .map_err(CqlFailure::unavailable)?;
             schema::prepare(&driver, &options).await?;
             let mut statements = BTreeMap::new();
             for kind in CqlTableKind::ALL {
@@ -180,29 +175,6 @@ pub(in super::super) fn open(
 /// Stamps of a run are greater than all of the runs before it.
 const fn first_timestamp(epoch: i64) -> i64 {
     epoch << 32
-}
-
-async fn connect(options: &CassandraOptions) -> Result<Session, CqlFailure> {
-    let mut policy = DefaultPolicy::builder().token_aware(true);
-    if let Some(data_center) = &options.data_center {
-        policy = policy
-            .prefer_datacenter(data_center.clone())
-            .permit_dc_failover(false);
-    }
-    let profile = ExecutionProfile::builder()
-        .consistency(Consistency::LocalQuorum)
-        .request_timeout(Some(REQUEST_TIMEOUT))
-        .load_balancing_policy(policy.build())
-        .build();
-    let mut builder = SessionBuilder::new()
-        .known_nodes(options.node_list())
-        .compression(Some(Compression::Lz4))
-        .default_execution_profile_handle(profile.into_handle())
-        .fetch_schema_metadata(false);
-    if let Some(user) = &options.user {
-        builder = builder.user(user, options.password.clone().unwrap_or_default());
-    }
-    builder.build().await.map_err(CqlFailure::unavailable)
 }
 
 impl CqlSession {

@@ -5,6 +5,7 @@
 //! still be running, so ownership is renewed, which waits for its end, and the batch is written again: it is the same
 //! bytes either way.
 
+mod plain;
 mod read;
 mod schema;
 
@@ -21,6 +22,8 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
 
+pub(in super::super) use self::plain::PlainChange;
+use self::plain::{PlainRows, PlainTable};
 pub(in super::super) use self::read::{SqlEntries, SqlSnapshot};
 use super::super::engine::SeriesTables;
 use super::super::options::SqlSeriesOptions;
@@ -45,6 +48,8 @@ struct SqlSession {
     /// A transaction of this process may still be running although nobody waits for it.
     is_in_doubt: AtomicBool,
     is_taken_over: AtomicBool,
+    /// The table of plain rows, where it is wanted.
+    plain: Option<PlainTable>,
     runtime: BackingRuntime,
 }
 
@@ -56,25 +61,62 @@ pub(in super::super) struct SqlTable {
 }
 
 /// What is to be written, a value a key; `None` removes it.
+type TableChanges = BTreeMap<Slice, Option<Slice>>;
+
+/// What is to be written together.
 #[derive(Default)]
-pub(in super::super) struct SqlBatch(BTreeMap<&'static str, BTreeMap<Slice, Option<Slice>>>);
+pub(in super::super) struct SqlBatch {
+    tables: BTreeMap<&'static str, TableChanges>,
+    /// Keys of blocks whose points are new, and not only in another block than before.
+    new_blocks: Vec<Slice>,
+    plain_changes: Vec<PlainChange>,
+}
 
 impl SqlBatch {
     pub(super) fn insert(&mut self, table: &SqlTable, key: Slice, value: Slice) {
-        self.0.entry(table.name).or_default().insert(key, Some(value));
+        self.tables
+            .entry(table.name)
+            .or_default()
+            .insert(key, Some(value));
+    }
+
+    /// Inserts a block of points that are new.
+    pub(super) fn insert_new_block(&mut self, table: &SqlTable, key: Slice, value: Slice) {
+        if table.session.plain.is_some() {
+            self.new_blocks.push(key.clone());
+        }
+        self.insert(table, key, value);
+    }
+
+    /// Changes plain rows, also those of the blocks of this batch.
+    pub(super) fn change_plain_rows(&mut self, change: PlainChange) {
+        self.plain_changes.push(change);
     }
 
     pub(super) fn remove(&mut self, table: &SqlTable, key: Slice) {
-        self.0.entry(table.name).or_default().insert(key, None);
+        self.tables.entry(table.name).or_default().insert(key, None);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tables.is_empty() && self.plain_changes.is_empty()
+    }
+
+    /// The rows of the blocks that are new.
+    fn plain_rows(&self) -> PlainRows<'_> {
+        let mut rows = PlainRows::default();
+        if let Some(blocks) = self.tables.get(schema::BLOCK_TABLE) {
+            for key in &self.new_blocks {
+                if let Some(Some(value)) = blocks.get(key) {
+                    rows.add(key, value);
+                }
+            }
+        }
+        rows
     }
 
     /// Writes it all in a transaction.
     async fn write(&self, transaction: &mut Transaction<'_, Postgres>) -> Result<(), SqlFailure> {
-        for (table, entries) in &self.0 {
+        for (table, entries) in &self.tables {
             let mut part = StatementPart::default();
             for (key, value) in entries {
                 part.add(key, value.as_deref());
@@ -191,7 +233,7 @@ impl From<SqlFailure> for StoreError {
 
 /// Opens the tables in a PostgreSQL database, making what is missing, and takes them over from whoever had them.
 pub(in super::super) fn open(options: &SqlSeriesOptions) -> StoreResult<SeriesTables> {
-    let (session, _) = connect(options)?;
+    let (session, _) = connect(options, options.plain_rows)?;
     let table = |name| session.table(name);
     Ok(SeriesTables {
         meta: table(META_TABLE),
@@ -217,7 +259,7 @@ pub(super) struct OwnedTables {
 /// Opens what PostgreSQL keeps beside another database, and takes it over from whoever had it.
 #[cfg(feature = "cassandra")]
 pub(super) fn open_owned(options: &SqlSeriesOptions) -> StoreResult<(SqlSeriesDatabase, OwnedTables)> {
-    let (session, epoch) = connect(options)?;
+    let (session, epoch) = connect(options, false)?;
     let tables = OwnedTables {
         meta: session.table(META_TABLE),
         states: session.table(STATE_TABLE),
@@ -227,7 +269,7 @@ pub(super) fn open_owned(options: &SqlSeriesOptions) -> StoreResult<(SqlSeriesDa
 }
 
 /// Connects, makes the tables that are missing, and takes them over. Answers with the epoch of the ownership as well.
-fn connect(options: &SqlSeriesOptions) -> StoreResult<(Arc<SqlSession>, i64)> {
+fn connect(options: &SqlSeriesOptions, has_plain_rows: bool) -> StoreResult<(Arc<SqlSession>, i64)> {
     let connect = PgConnectOptions::from_str(&options.url)
         .map_err(SqlFailure::from)?
         .application_name("fieldline series")
@@ -243,16 +285,26 @@ fn connect(options: &SqlSeriesOptions) -> StoreResult<(Arc<SqlSession>, i64)> {
             .acquire_timeout(READ_TIMEOUT)
             .connect_lazy_with(connect)
     });
+    let run = Uuid::now_v7();
+    let (epoch, plain) = {
+        let pool = pool.clone();
+        runtime.call::<_, SqlFailure, _>(WRITE_TIMEOUT, async move {
+            let epoch = schema::prepare(&pool, run).await?;
+            let plain = match has_plain_rows {
+                true => Some(plain::prepare(&mut *pool.acquire().await?).await?),
+                false => None,
+            };
+            Ok((epoch, plain))
+        })?
+    };
     let session = Arc::new(SqlSession {
         pool,
-        run: Uuid::now_v7(),
+        run,
         is_in_doubt: AtomicBool::new(false),
         is_taken_over: AtomicBool::new(false),
+        plain,
         runtime,
     });
-    let epoch = session.call(WRITE_TIMEOUT, |session| async move {
-        schema::prepare(&session.pool, session.run).await
-    })?;
     Ok((session, epoch))
 }
 
@@ -303,9 +355,23 @@ impl SqlSession {
         self.change(|session| {
             let batch = Arc::clone(&batch);
             async move {
+                let rows = match &session.plain {
+                    Some(table) => {
+                        let rows = batch.plain_rows();
+                        table.make_partitions(&session.pool, &rows).await?;
+                        rows
+                    }
+                    None => PlainRows::default(),
+                };
                 let mut transaction = session.pool.begin().await?;
                 schema::check_owner(&mut transaction, session.run).await?;
                 batch.write(&mut transaction).await?;
+                rows.write(&mut transaction).await?;
+                if session.plain.is_some() {
+                    for change in &batch.plain_changes {
+                        change.make(&mut transaction).await?;
+                    }
+                }
                 transaction.commit().await?;
                 Ok(())
             }
@@ -357,6 +423,17 @@ impl SqlSeriesDatabase {
 
     pub(super) fn snapshot(&self) -> SqlSnapshot {
         SqlSnapshot::new(Arc::clone(&self.0))
+    }
+
+    /// Deletes some of the plain rows that are past their time-to-live.
+    pub(super) fn expire_plain(&self, now_ms: i64) -> StoreResult<()> {
+        if self.0.plain.is_none() {
+            return Ok(());
+        }
+        self.0.change(|session| async move {
+            PlainTable::expire(&session.pool, now_ms).await?;
+            Ok(())
+        })
     }
 
     /// Makes the partition of an epoch.
