@@ -10,7 +10,7 @@ use fieldline_api::EndpointAccess;
 use fieldline_loadgen::BenchCommand;
 
 use crate::config::{self, EffectiveConfig};
-use crate::migrate::{self, MigrateCommand};
+use crate::migrate::{self, MigrateCommand, MigrateHistoryCommand};
 use crate::{bench, licenses, logging, rules, serve};
 
 /// An IoT platform in one program.
@@ -38,6 +38,7 @@ enum CliCommand {
         settings: CliSettings,
     },
     Migrate(MigrateCommand),
+    MigrateHistory(MigrateHistoryCommand),
     /// Prints the REST endpoints, each with the roles that may call it.
     Endpoints,
     /// Prints the licences of what the program contains, with their texts.
@@ -86,7 +87,10 @@ pub(crate) fn run() -> ExitCode {
     let done = match Cli::parse().command {
         CliCommand::Serve { settings, demo } => settings.load().map(|loaded| run_platform(&loaded, demo)),
         CliCommand::Config { settings } => settings.load().map(|loaded| print_config(&loaded)),
-        CliCommand::Migrate(command) => Ok(migrate_installation(&command)),
+        CliCommand::Migrate(command) => Ok(exit_code("migrate", migrate::run(&command))),
+        CliCommand::MigrateHistory(command) => {
+            Ok(exit_code("migrate-history", migrate::run_history(&command)))
+        }
         CliCommand::Endpoints => Ok(print_endpoints()),
         CliCommand::Licenses => Ok(print_licenses()),
         CliCommand::Bench(command) => Ok(bench::run(&command)),
@@ -108,11 +112,12 @@ fn run_platform(loaded: &EffectiveConfig, demo: bool) -> ExitCode {
     code
 }
 
-fn migrate_installation(command: &MigrateCommand) -> ExitCode {
-    match migrate::run(command) {
+/// How a command has ended, after its error was printed.
+fn exit_code<E: std::fmt::Display>(command: &str, done: Result<(), E>) -> ExitCode {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            logging::print_error(format_args!("fieldline migrate: {error}"));
+            logging::print_error(format_args!("fieldline {command}: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -1,5 +1,6 @@
 //! `fieldline migrate`: copies an installation to other databases, and makes sure that all of it has arrived.
 
+mod history;
 mod log;
 
 use std::io::Write as _;
@@ -14,6 +15,7 @@ use fieldline_journal::JournalKind;
 use fieldline_storage::series::{SeriesCopy, SeriesKind, SeriesPlace, SqlSeriesOptions};
 use fieldline_storage::sql::EntityDatabase;
 
+pub(crate) use self::history::{MigrateHistoryCommand, run as run_history};
 use self::log::LogBacklog;
 use crate::config::{self, Config, ServerConfigError};
 use crate::data_dir::DataDir;
@@ -83,6 +85,7 @@ impl Side {
             owner: SqlSeriesOptions {
                 url: config.sql.url.clone().unwrap_or_default(),
                 connections: config.series.connections,
+                plain_rows: config.series.plain_rows,
             },
             series_dir: dir.series(),
             config,
@@ -108,6 +111,7 @@ impl Side {
 
 /// Copies an installation; prints how far it is.
 pub(crate) fn run(command: &MigrateCommand) -> Result<(), MigrateError> {
+    let load = |path| load(path).map_err(|(path, error)| MigrateError::Config { path, error });
     let (from, to) = (load(&command.from)?, load(&command.to)?);
     let files = [
         (from.sql.url.is_none(), "entities.db"),
@@ -129,7 +133,8 @@ pub(crate) fn run(command: &MigrateCommand) -> Result<(), MigrateError> {
     runtime.block_on(migrate(from, to))
 }
 
-fn load(path: &Path) -> Result<Config, MigrateError> {
+/// The settings of an installation, from its file or for its data directory.
+fn load(path: &Path) -> Result<Config, (PathBuf, ServerConfigError)> {
     // The target's directory need not be there yet.
     let is_dir = path.is_dir() || (!path.exists() && path.extension().is_none());
     let flags = [("data-dir", "--from or --to", path.as_os_str().to_owned())];
@@ -137,10 +142,7 @@ fn load(path: &Path) -> Result<Config, MigrateError> {
     let loaded = config::load((!is_dir).then_some(path), std::iter::empty(), flags);
     loaded
         .map(|loaded| loaded.config)
-        .map_err(|error| MigrateError::Config {
-            path: path.to_owned(),
-            error,
-        })
+        .map_err(|error| (path.to_owned(), error))
 }
 
 fn real_path(path: &Path) -> PathBuf {

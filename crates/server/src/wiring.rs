@@ -76,7 +76,7 @@ pub(crate) async fn open_journal(dir: &DataDir, config: &Config) -> Result<Arc<d
 }
 
 /// Opens the time-series store that the settings ask for.
-async fn open_series(
+pub(crate) async fn open_series(
     dir: &DataDir,
     config: &Config,
     clock: &SharedClock,
@@ -87,6 +87,7 @@ async fn open_series(
         // The settings are refused without, where there is a need for it.
         url: config.sql.url.clone().unwrap_or_default(),
         connections: options.connections,
+        plain_rows: options.plain_rows,
     };
     let open = move || match options.kind {
         SeriesKind::Embedded => SeriesStore::open(&dir, &options, clock),

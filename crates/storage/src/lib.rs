@@ -7,6 +7,8 @@ mod page_size;
 pub mod series;
 #[cfg(feature = "sql")]
 pub mod sql;
+#[cfg(feature = "cassandra")]
+pub mod thingsboard;
 
 #[cfg(test)]
 #[cfg(feature = "sql")]
