@@ -1,11 +1,13 @@
 // What is set of a symbol besides its code: what it is called, and its behaviours.
 
 import { object, text } from "@/dashboard/json";
+import { plainWords } from "@/dashboard/words";
 import { settleAction } from "@/dashboard/edit/mobileAction";
 import type { FormField, FormValues } from "@/ui/form/values";
 import { gets, sets } from "@/widgets/control/forms";
 import { actionFields } from "@/widgets/form/actions";
 import { emptyValue } from "@/widgets/symbol/symbol";
+import { valueField } from "@/widgets/symbol/symbolForm";
 import { completeBehavior } from "./symbolFile";
 
 export const GENERAL: readonly FormField[] = [
@@ -28,12 +30,6 @@ const VALUE_TYPES = [
   { value: "STRING", label: "Text" },
   { value: "JSON", label: "JSON" },
 ];
-
-/** Returns the field of a value of some type. */
-export function valueField(valueType: unknown, name: string, label: string): FormField {
-  const type = valueType === "BOOLEAN" ? "boolean" : valueType === "DOUBLE" || valueType === "INTEGER" ? "number" : valueType === "JSON" ? "json" : "text";
-  return { name, label, type };
-}
 
 const isValue = is("value");
 const isYesNo: When = (values) => isValue(values) && values["valueType"] === "BOOLEAN";
@@ -87,7 +83,7 @@ const BEHAVIOR: readonly FormField[] = [
 export const BEHAVIORS: readonly FormField[] = [
   {
     name: "behavior", label: "Behavior", type: "rows", fields: BEHAVIOR, settle: settleBehavior,
-    rowTitle: (row) => ({ title: text(row["name"]) ?? text(row["id"]) ?? "", note: KINDS.find(({ value }) => value === row["type"])?.label ?? "" }),
+    rowTitle: (row) => ({ title: plainWords(text(row["name"]) ?? text(row["id"]) ?? ""), note: KINDS.find(({ value }) => value === row["type"])?.label ?? "" }),
     help: "Widgets set where each value comes from, and what each action does; this is what they begin with.",
   },
 ];

@@ -1,6 +1,7 @@
 // The properties of a symbol: what can be set of it, how that is asked for, and what it begins with.
 
 import { list, object, text } from "@/dashboard/json";
+import { plainWords } from "@/dashboard/words";
 import type { FormChoice, FormField, FormValues } from "@/ui/form/values";
 import { colors, fonts } from "@/widgets/form/parts";
 import { KNOWN_UNITS } from "@/widgets/units";
@@ -161,7 +162,9 @@ const PROPERTY: readonly FormField[] = [
 ];
 
 function rowTitle(row: FormValues): { title: string; note: string } {
-  return { title: text(row["name"]) ?? text(row["id"]) ?? "", note: TYPES.find(({ value }) => value === row["type"])?.label ?? "" };
+  const title = plainWords(text(row["name"]) ?? text(row["id"]) ?? "");
+  const beside = plainWords(text(row["subLabel"]) ?? "");
+  return { title: beside === "" ? title : `${title}: ${beside}`, note: TYPES.find(({ value }) => value === row["type"])?.label ?? "" };
 }
 
 export const PROPERTIES: readonly FormField[] = [{ name: "properties", label: "Properties", type: "rows", fields: PROPERTY, settle: settleProperty, rowTitle, help: "Widgets set these; this is what they begin with." }];
