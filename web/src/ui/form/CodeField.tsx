@@ -13,6 +13,9 @@ interface Props {
   change: (value: unknown) => void;
 }
 
+const FEWEST_LINES = 3;
+const MOST_LINES = 24;
+
 export function CodeField({ label, description, required, value, change }: Props): ReactElement {
   const modules = isObject(value) && isObject(value["modules"]) ? Object.keys(value["modules"]) : [];
   const hint = [description ?? "", modules.length === 0 ? "" : t("Modules: {names}", { names: modules.join(", ") })].filter((line) => line !== "").join(" · ");
@@ -21,11 +24,11 @@ export function CodeField({ label, description, required, value, change }: Props
       label={label}
       required={required ?? false}
       {...(hint === "" ? {} : { description: hint })}
-      autosize
-      minRows={4}
-      maxRows={24}
+      rows={Math.min(MOST_LINES, Math.max(FEWEST_LINES, codeText(value).split("\n").length + 1))}
+      resize="vertical"
       spellCheck={false}
-      styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+      wrap="off"
+      styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", fontSize: 13, whiteSpace: "pre", overflowX: "auto" } }}
       value={codeText(value)}
       onChange={(event) => change(withCode(value, event.currentTarget.value))}
     />

@@ -22,6 +22,8 @@ export interface BehaviorPart {
 }
 
 const wordsAt = (stored: Json, name: string): string => plainWords(text(stored[name]) ?? "");
+/** Hints that are but a key of ThingsBoard's translations tell nothing. */
+const hintOf = (stored: Json): string => (/^\{i18n:[^}]*\}$/.test(text(stored["hint"]) ?? "") ? "" : wordsAt(stored, "hint"));
 
 /** Returns the field of a value of some type. */
 export function valueField(valueType: unknown, name: string, label: string): FormField {
@@ -51,7 +53,7 @@ export function behaviorParts(metadata: Json): BehaviorPart[] {
   return list(metadata["behavior"]).map(object).flatMap((behavior) => {
     const id = text(behavior["id"]);
     const made = fieldsOf(behavior);
-    return id === undefined || made === undefined ? [] : [{ id, title: wordsAt(behavior, "name") || id, hint: wordsAt(behavior, "hint"), fields: made.fields, begin: object(made.begin) }];
+    return id === undefined || made === undefined ? [] : [{ id, title: wordsAt(behavior, "name") || id, hint: hintOf(behavior), fields: made.fields, begin: object(made.begin) }];
   });
 }
 
@@ -101,7 +103,7 @@ export function propertyFields(properties: readonly unknown[], before = ""): For
     const path = `${before}${id}`;
     const label = [wordsAt(property, "name") || id, wordsAt(property, "subLabel")].filter((word) => word !== "").join(": ");
     const made = type === "array" ? [listField(property, path, label)] : fieldsAt(property, type, path, label);
-    const hint = wordsAt(property, "hint");
+    const hint = hintOf(property);
     const needed = text(property["disableOnProperty"]);
     const next = wordsAt(property, "group");
     const begins = next !== "" && next !== group ? [heading(next)] : [];
