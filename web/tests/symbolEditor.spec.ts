@@ -162,19 +162,20 @@ test("what behaviours and properties begin with is set without JSON, and the res
   expect(await findings(page)).toEqual([]);
 
   await page.getByRole("button", { name: "Add to: Behavior" }).click();
-  const added = page.getByRole("region", { name: /^without a name|^Alarm/ });
-  await added.getByRole("textbox", { name: "Id", exact: true }).fill("alarm");
+  const added = page.getByRole("region", { name: /^(without a name|Alarm) / });
   await added.getByRole("textbox", { name: "Name", exact: true }).fill("Alarm");
+  await added.getByRole("textbox", { name: "Id", exact: true }).fill("alarm");
   await choose(added, "Comes from", "Whether there are active alarms");
-  await choose(added, "Severities", "Critical");
+  await added.getByRole("combobox", { name: "Severities" }).press("ArrowDown");
+  await page.getByRole("option", { name: "Critical", exact: true }).click();
   await page.keyboard.press("Escape");
   await added.getByRole("combobox", { name: "Types of alarms" }).or(added.getByRole("textbox", { name: "Types of alarms" })).fill("Leak");
   await page.keyboard.press("Enter");
 
   await page.getByRole("button", { name: "Add to: Behavior" }).click();
-  const click = page.getByRole("region", { name: /^without a name|^Details/ });
-  await click.getByRole("textbox", { name: "Id", exact: true }).fill("details");
+  const click = page.getByRole("region", { name: /^(without a name|Details) / });
   await click.getByRole("textbox", { name: "Name", exact: true }).fill("Details");
+  await click.getByRole("textbox", { name: "Id", exact: true }).fill("details");
   await choose(click, "Kind", "An action of the widget");
   await choose(click, "What it does", "Opens a state");
   await click.getByRole("textbox", { name: "State", exact: true }).fill("details");
@@ -187,14 +188,14 @@ test("what behaviours and properties begin with is set without JSON, and the res
   await page.getByRole("button", { name: /^Kind of valve/ }).click();
   await choose(page.getByRole("region", { name: /^Kind of valve/ }), "To begin with", "Gate");
   await page.getByRole("button", { name: "Add to: Properties", exact: true }).click();
-  const group = page.getByRole("region", { name: /^without a name|^Look/ }).first();
-  await group.getByRole("textbox", { name: "Id", exact: true }).fill("look");
+  const group = page.getByRole("region", { name: /^(without a name|Look) / }).first();
   await group.getByRole("textbox", { name: "Name", exact: true }).fill("Look");
+  await group.getByRole("textbox", { name: "Id", exact: true }).fill("look");
   await choose(group, "Kind", "Group of properties");
   await group.getByRole("button", { name: "Add to: Properties within" }).click();
   const within = group.getByRole("region");
-  await within.getByRole("textbox", { name: "Id", exact: true }).fill("unit");
   await within.getByRole("textbox", { name: "Name", exact: true }).fill("Unit of it");
+  await within.getByRole("textbox", { name: "Id", exact: true }).fill("unit");
   await choose(within, "Kind", "Unit");
   await within.getByRole("combobox", { name: "To begin with" }).or(within.getByRole("textbox", { name: "To begin with" })).fill("°C");
   await page.keyboard.press("Escape");
@@ -203,8 +204,8 @@ test("what behaviours and properties begin with is set without JSON, and the res
   await page.keyboard.press("Escape");
   await group.getByRole("button", { name: "Add to: Properties within" }).click();
   const font = group.getByRole("region").last();
-  await font.getByRole("textbox", { name: "Id", exact: true }).fill("font");
   await font.getByRole("textbox", { name: "Name", exact: true }).fill("Font of it");
+  await font.getByRole("textbox", { name: "Id", exact: true }).fill("font");
   await choose(font, "Kind", "Font");
   await font.getByLabel("Size", { exact: true }).fill("20");
   await choose(font, "Weight", "bold");

@@ -61,8 +61,8 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
               <Accordion.Control>
                 <Text span fw={500}>
                   {title === "" ? t("without a name") : title}
-                </Text>
-                <Text span size="sm" c="var(--soft-text)" ms="sm">
+                </Text>{" "}
+                <Text span size="sm" c="var(--soft-text)" ms="xs">
                   {t(note)}
                 </Text>
               </Accordion.Control>
