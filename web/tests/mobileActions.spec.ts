@@ -70,7 +70,7 @@ test("a mobile action is made, changed, stored as ThingsBoard has it, and runs",
   await panel.getByRole("combobox", { name: "How the device is reached" }).click();
   await page.getByRole("option", { name: "Bluetooth LE" }).click();
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByText("Saved")).toBeVisible();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
 
   const { configuration } = await program.call<Stored>("TENANT_ADMIN", `/api/dashboard/${board.id.id}`);
   const [scan, locate, provision] = configuration.widgets.w.config.actions["actionCellButton"] ?? [];

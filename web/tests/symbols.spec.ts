@@ -110,7 +110,7 @@ test("what a symbol shows, does and looks like is set beside it", async ({ page,
   await page.screenshot({ path: "test-results/screens/symbol-settings.png" });
   expect(await findings(page)).toEqual([]);
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByText("Saved")).toBeVisible();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
   const stored = await program.call<{ configuration: { widgets: { tank: { config: { settings: { scadaSymbolObjectSettings: object } } } } } }>("TENANT_ADMIN", `/api/dashboard/${board.id.id}`);
   expect(stored.configuration.widgets.tank.config.settings.scadaSymbolObjectSettings).toEqual({
     behavior: { level: { action: "GET_TIME_SERIES", getTimeSeries: { key: "other" }, defaultValue: 0 } },
