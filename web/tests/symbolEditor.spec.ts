@@ -1,5 +1,6 @@
 // The editor of symbols: what is made in it is in the file as ThingsBoard has it, and works on a dashboard.
 
+import type { Locator } from "@playwright/test";
 import { findings } from "./axe";
 import { expect, logIn, test, type Program } from "./program";
 
@@ -132,4 +133,115 @@ test("nobody's changes of a symbol are lost, and a broken drawing is not stored"
   await page.getByRole("button", { name: /^Save Ctrl/ }).click();
   await expect(page.getByText(/The drawing is no correct SVG/)).toBeVisible();
   expect(await contentOf(program, link)).toBe(before);
+});
+
+test("what behaviours and properties begin with is set without JSON, and the rest of them stays", async ({ page, program }) => {
+  test.setTimeout(120_000);
+  await page.setViewportSize({ width: 1500, height: 1300 });
+  const metadata = {
+    title: "Valve",
+    tags: [],
+    behavior: [{ id: "on", name: "On", type: "value", valueType: "BOOLEAN", own: 1, defaultGetValueSettings: { action: "EXECUTE_RPC", own: 2, executeRpc: { method: "getOn", own: 3 }, dataToValue: { type: "FUNCTION", compareToValue: true, dataToValueFunction: { body: "return data;", modules: { lib: "tb-resource;/api/resource/js_module/tenant/lib.js" } } } } }],
+    properties: [{ id: "kind", name: "Kind of valve", type: "select", own: 4, items: [{ value: 1, label: "Ball" }, { value: 2, label: "Gate" }], default: 1 }],
+  };
+  const link = await program.symbol("TENANT_ADMIN", "Valve", DRAWING.replace("><rect", `><tb:metadata xmlns=""><![CDATA[${JSON.stringify(metadata)}]]></tb:metadata><rect`));
+  await logIn(page, program, "TENANT_ADMIN", `${link.replace("/api/images/", "/resources/scada-symbols/")}/edit`);
+  const choose = async (place: Locator, name: string, option: string): Promise<void> => {
+    await place.getByRole("combobox", { name, exact: true }).click();
+    await page.getByRole("option", { name: option, exact: true }).click();
+  };
+
+  await page.getByRole("tab", { name: "Behavior" }).click();
+  await page.getByRole("button", { name: /^On A value that it shows/ }).click();
+  const on = page.getByRole("region", { name: /^On/ });
+  await on.getByRole("spinbutton", { name: "Wait at most (milliseconds)" }).or(on.getByRole("textbox", { name: "Wait at most (milliseconds)" })).fill("7000");
+  await on.getByRole("textbox", { name: "Function of data" }).fill("return data.on;");
+  await choose(on, "Is so when it equals: type", "Text");
+  await on.getByRole("textbox", { name: "Is so when it equals", exact: true }).fill("RUN");
+  await page.screenshot({ path: "test-results/screens/symbol-editor-get.png" });
+  expect(await findings(page)).toEqual([]);
+
+  await page.getByRole("button", { name: "Add to: Behavior" }).click();
+  const added = page.getByRole("region", { name: /^(without a name|Alarm) / });
+  await added.getByRole("textbox", { name: "Name", exact: true }).fill("Alarm");
+  await added.getByRole("textbox", { name: "Id", exact: true }).fill("alarm");
+  await choose(added, "Comes from", "Whether there are active alarms");
+  await added.getByRole("combobox", { name: "Severities" }).press("ArrowDown");
+  await page.getByRole("option", { name: "Critical", exact: true }).click();
+  await page.keyboard.press("Escape");
+  await added.getByRole("combobox", { name: "Types of alarms" }).or(added.getByRole("textbox", { name: "Types of alarms" })).fill("Leak");
+  await page.keyboard.press("Enter");
+
+  await page.getByRole("button", { name: "Add to: Behavior" }).click();
+  const click = page.getByRole("region", { name: /^(without a name|Details) / });
+  await click.getByRole("textbox", { name: "Name", exact: true }).fill("Details");
+  await click.getByRole("textbox", { name: "Id", exact: true }).fill("details");
+  await choose(click, "Kind", "An action of the widget");
+  await choose(click, "What it does", "Opens a state");
+  await click.getByRole("textbox", { name: "State", exact: true }).fill("details");
+  await click.getByRole("checkbox", { name: "In a dialog" }).check();
+  await click.getByRole("textbox", { name: "Title of the dialog" }).fill("All of it");
+  await page.screenshot({ path: "test-results/screens/symbol-editor-action.png", fullPage: true });
+  expect(await findings(page)).toEqual([]);
+
+  await page.getByRole("tab", { name: "Properties" }).click();
+  await page.getByRole("button", { name: /^Kind of valve/ }).click();
+  await choose(page.getByRole("region", { name: /^Kind of valve/ }), "To begin with", "Gate");
+  await page.getByRole("button", { name: "Add to: Properties", exact: true }).click();
+  const group = page.getByRole("region", { name: /^(without a name|Look) / }).first();
+  await group.getByRole("textbox", { name: "Name", exact: true }).fill("Look");
+  await group.getByRole("textbox", { name: "Id", exact: true }).fill("look");
+  await choose(group, "Kind", "Group of properties");
+  await group.getByRole("button", { name: "Add to: Properties within" }).click();
+  const within = group.getByRole("region");
+  await within.getByRole("textbox", { name: "Name", exact: true }).fill("Unit of it");
+  await within.getByRole("textbox", { name: "Id", exact: true }).fill("unit");
+  await choose(within, "Kind", "Unit");
+  await within.getByRole("combobox", { name: "To begin with" }).or(within.getByRole("textbox", { name: "To begin with" })).fill("°C");
+  await page.keyboard.press("Escape");
+  await within.getByRole("checkbox", { name: "One for each system of units" }).check();
+  await within.getByLabel("Imperial", { exact: true }).fill("°F");
+  await page.keyboard.press("Escape");
+  await group.getByRole("button", { name: "Add to: Properties within" }).click();
+  const font = group.getByRole("region").last();
+  await font.getByRole("textbox", { name: "Name", exact: true }).fill("Font of it");
+  await font.getByRole("textbox", { name: "Id", exact: true }).fill("font");
+  await choose(font, "Kind", "Font");
+  await font.getByLabel("Size", { exact: true }).fill("20");
+  await choose(font, "Weight", "bold");
+  await page.screenshot({ path: "test-results/screens/symbol-editor-properties.png", fullPage: true });
+  expect(await findings(page)).toEqual([]);
+
+  await page.getByRole("button", { name: /^Save Ctrl/ }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  const kept = JSON.parse(/<tb:metadata[^>]*><!\[CDATA\[([\s\S]*?)\]\]>/.exec(await contentOf(program, link))?.[1] ?? "") as object;
+  expect(kept).toMatchObject({
+    behavior: [
+      { id: "on", own: 1, defaultGetValueSettings: { action: "EXECUTE_RPC", own: 2, executeRpc: { method: "getOn", own: 3, requestTimeout: 7000 }, dataToValue: { type: "FUNCTION", compareToValue: "RUN", dataToValueFunction: { body: "return data.on;", modules: { lib: "tb-resource;/api/resource/js_module/tenant/lib.js" } } } } },
+      { id: "alarm", type: "value", valueType: "BOOLEAN", defaultGetValueSettings: { action: "GET_ALARM_STATUS", getAlarmStatus: { severityList: ["CRITICAL"], typeList: ["Leak"] } } },
+      { id: "details", type: "widgetAction", defaultWidgetActionSettings: { type: "openDashboardState", targetDashboardStateId: "details", openInSeparateDialog: true, dialogTitle: "All of it" } },
+    ],
+    properties: [
+      { id: "kind", type: "select", own: 4, default: 2 },
+      {
+        id: "look",
+        type: "fieldset",
+        properties: [
+          { id: "unit", type: "units", default: { from: "°C", METRIC: "°C", IMPERIAL: "°F", HYBRID: "°C" } },
+          { id: "font", type: "font", default: { family: "Roboto", size: 20, sizeUnit: "px", weight: "bold" } },
+        ],
+      },
+    ],
+  });
+});
+
+test("the address that ThingsBoard has for a symbol opens its editor, also when the page is loaded again", async ({ page, program }) => {
+  const link = await program.symbol("TENANT_ADMIN", "Linked", DRAWING);
+  const path = link.replace("/api/images/", "/resources/scada-symbols/");
+  expect(path).toMatch(/\.svg$/);
+  await logIn(page, program, "TENANT_ADMIN", path);
+  await expect(page.getByRole("heading", { level: 1, name: "Linked" })).toBeVisible();
+  await page.reload();
+  await expect(page.getByRole("heading", { level: 1, name: "Linked" })).toBeVisible();
+  await expect(page.getByRole("tab", { name: "Behavior" })).toBeVisible();
 });

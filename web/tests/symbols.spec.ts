@@ -1,5 +1,6 @@
 // Symbols of plants and values on pictures: drawn with what is stored, clicked, and kept from doing harm.
 
+import { findings } from "./axe";
 import { expect, logIn, test } from "./program";
 
 const METADATA = {
@@ -93,4 +94,26 @@ test("a symbol shows values, can be clicked, and reaches nothing", async ({ page
   await page.reload();
   await expect(symbol.locator("text")).toHaveText("62.5 %");
   await page.screenshot({ path: "test-results/screens/symbols-dark.png" });
+});
+
+test("what a symbol shows, does and looks like is set beside it", async ({ page, program }) => {
+  await page.setViewportSize({ width: 1500, height: 1300 });
+  await program.send("A1_TEST_TOKEN", { level: 40, other: 55 });
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", { title: "Set", configuration });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}?edit=true`);
+  await page.getByRole("button", { name: /^Tank: / }).click();
+  const panel = page.getByRole("complementary", { name: "The chosen widget" });
+  await panel.getByRole("button", { name: "Level", exact: true }).click();
+  await panel.getByRole("region", { name: "Level", exact: true }).getByRole("textbox", { name: "Key" }).fill("other");
+  await expect(page.frameLocator('iframe[title="Tank"]').locator("text")).toHaveText("55 %");
+  await panel.getByRole("group", { name: "Properties" }).getByLabel("Size", { exact: true }).fill("9");
+  await page.screenshot({ path: "test-results/screens/symbol-settings.png" });
+  expect(await findings(page)).toEqual([]);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  const stored = await program.call<{ configuration: { widgets: { tank: { config: { settings: { scadaSymbolObjectSettings: object } } } } } }>("TENANT_ADMIN", `/api/dashboard/${board.id.id}`);
+  expect(stored.configuration.widgets.tank.config.settings.scadaSymbolObjectSettings).toEqual({
+    behavior: { level: { action: "GET_TIME_SERIES", getTimeSeries: { key: "other" }, defaultValue: 0 } },
+    properties: { color: "#ff8800", icon: "mdi:gauge", units: "%", font: { family: "Roboto", size: 9, sizeUnit: "px" } },
+  });
 });

@@ -26,6 +26,9 @@ const APPLICATION: &str = "/index.html";
 /// The page to log in, which works without the application.
 const LOG_IN: &str = "/login.html";
 
+/// Below this there are pages alone, and the last part of a path may be the key of a stored file, such as `pump.svg`.
+const PAGES_OF_FILES: &str = "/resources/";
+
 /// Shown instead of the application by a program that was built without it.
 const ABSENT: &str = "<!doctype html><html lang=\"en\"><title>Fieldline</title><h1>Fieldline</h1>\
     <p>This program was built without its web user interface. With Node.js 20 or newer installed, <code>make build</code> \
@@ -131,14 +134,15 @@ impl PageRequest {
         Some(answer)
     }
 
-    /// Whether a browser asks for a page: the root, or a path without a file's ending where it prefers HTML.
+    /// Whether a browser asks for a page: the root, or a path that is no file's where it prefers HTML.
     fn is_navigation(&self) -> bool {
         let accept = self
             .headers
             .get(header::ACCEPT)
             .and_then(|value| value.to_str().ok());
         let last = self.path.rsplit('/').next().unwrap_or_default();
-        self.path == "/" || (!last.contains('.') && accept.is_some_and(|types| types.contains("text/html")))
+        let is_file = last.contains('.') && !self.path.starts_with(PAGES_OF_FILES);
+        self.path == "/" || (!is_file && accept.is_some_and(|types| types.contains("text/html")))
     }
 
     fn protected(&self, mut answer: Response, policy: PagePolicy) -> Response {

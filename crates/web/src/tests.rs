@@ -25,7 +25,12 @@ async fn text(answer: Response) -> String {
 #[tokio::test]
 async fn pages_answer_what_no_route_answers_and_never_an_api() {
     let routes = routes(UiSource::Packed);
-    for path in ["/", "/entities/devices/5", "/login"] {
+    for path in [
+        "/",
+        "/entities/devices/5",
+        "/login",
+        "/resources/scada-symbols/tenant/pump.svg",
+    ] {
         let page = ask(&routes, path, "text/html").await;
         assert_eq!(page.status(), StatusCode::OK, "{path}");
         assert!(
@@ -41,6 +46,7 @@ async fn pages_answer_what_no_route_answers_and_never_an_api() {
         ("/api/unknown", "text/html"),
         ("/assets/none.js", "text/html"),
         ("/devices", "*/*"),
+        ("/resources/scada-symbols/tenant/pump.svg", "image/svg+xml"),
     ] {
         assert_eq!(
             ask(&routes, path, accept).await.status(),
@@ -72,6 +78,10 @@ async fn a_folder_serves_its_files_and_nothing_beside_them() {
     assert_eq!(text(ask(&routes, "/assets/a.js", "*/*").await).await, "script()");
     assert_eq!(
         text(ask(&routes, "/dashboards/7", "text/html").await).await,
+        "<p>application</p>"
+    );
+    assert_eq!(
+        text(ask(&routes, "/resources/scada-symbols/tenant/pump.svg", "text/html").await).await,
         "<p>application</p>"
     );
     for path in [

@@ -39,8 +39,13 @@ const SHOWN: Record<string, Shown> = {
   "/overload": () => <OverloadScreen />,
   ...Object.fromEntries(GALLERIES.map((gallery): [string, Shown] => [gallery.path, () => <Images key={gallery.path} gallery={gallery} />])),
   ...Object.fromEntries(LIBRARIES.map((library): [string, Shown] => [library.path, () => <Resources key={library.path} library={library} />])),
-  "/resources/scada-symbols/tenant/:id/edit": (id) => <SymbolEditor key={id} scope="tenant" id={id} />,
-  "/resources/scada-symbols/system/:id/edit": (id) => <SymbolEditor key={id} scope="system" id={id} />,
+  ...Object.fromEntries(
+    (["tenant", "system"] as const).flatMap((scope) => {
+      const shown: Shown = (id) => <SymbolEditor key={id} scope={scope} id={id} />;
+      // The second is the address that ThingsBoard's links have.
+      return [`/resources/scada-symbols/${scope}/:id/edit`, `/resources/scada-symbols/${scope}/:id`].map((path): [string, Shown] => [path, shown]);
+    }),
+  ),
   "/resources/widgets-library/widget-types/:id": (id) => <WidgetEditor key={id} id={id} />,
   "/resources/widgets-library/widgets-bundles": () => <WidgetLibrary />,
   "/usage": () => <Usage />,

@@ -14,6 +14,7 @@ const FUNCTIONS = {
   processQrCodeFunction: ["code", "format"],
   processLocationFunction: ["latitude", "longitude"],
   processLaunchResultFunction: ["launched"],
+  handleProvisionSuccessFunction: ["deviceName"],
   handleErrorFunction: ["error"],
   handleEmptyResultFunction: [],
   handleNonMobileFallbackFunction: [],
@@ -47,11 +48,16 @@ export function readMobile(value: unknown): MobileAction | undefined {
   return type === undefined ? undefined : { type, functions: Object.fromEntries(functions), saveToGallery: stored["saveToGallery"] === true };
 }
 
+/** Returns the names of what a function is called with. */
+export function namesOf(name: MobileFunction): string[] {
+  const rest = name === "handleNonMobileFallbackFunction" ? [] : ["entityId", "entityName", "additionalParams", "entityLabel"];
+  return [...FUNCTIONS[name], "$event", "widgetContext", ...rest];
+}
+
 /** Returns how a function is called with values; nothing if the action doesn't have it. */
 export function mobileCall({ functions }: MobileAction, name: MobileFunction, values: Json = {}): CodeCall | undefined {
   const body = functions[name];
-  const rest = name === "handleNonMobileFallbackFunction" ? [] : ["entityId", "entityName", "additionalParams", "entityLabel"];
-  return body === undefined ? undefined : { body, names: [...FUNCTIONS[name], "$event", "widgetContext", ...rest], values, draws: body.includes("customDialog") };
+  return body === undefined ? undefined : { body, names: namesOf(name), values, draws: body.includes("customDialog") };
 }
 
 /** Reads the place that a function has named. */

@@ -24,6 +24,9 @@ const MEASURES: readonly Measure[] = [
   { "km/L": 1, "km/l": 1, mpg: 0.425143707 },
 ];
 
+/** Units that can be converted to others. */
+export const KNOWN_UNITS: readonly string[] = MEASURES.flatMap((measure) => Object.keys(measure));
+
 /** Returns how values of a unit become those of another; nothing if they don't measure the same. */
 export function converterOf(from: string, to: string): ((value: number) => number) | undefined {
   const measure = MEASURES.find((one) => from in one && to in one);

@@ -3,13 +3,14 @@
 import { Stack, Text } from "@mantine/core";
 import { useMemo, useState, type ReactElement } from "react";
 import type { Json } from "@/dashboard/json";
+import { plainWords } from "@/dashboard/words";
 import { t } from "@/i18n";
 import { Fields } from "@/ui/form/Fields";
 import type { FormValues } from "@/ui/form/values";
 import { EmptyState } from "@/ui/feedback";
 import { emptyValue, readSymbol } from "@/widgets/symbol/symbol";
+import { valueField } from "@/widgets/symbol/symbolForm";
 import { DrawnSymbol } from "@/widgets/symbol/SymbolWidget";
-import { valueField } from "./forms";
 
 interface Done {
   n: number;
@@ -40,7 +41,7 @@ export default function SymbolPreview({ content, round }: { content: string; rou
       {shown.length > 0 && (
         <Fields
           key={round}
-          fields={shown.map(({ name, valueType }, n) => valueField(valueType, `v${n}`, name))}
+          fields={shown.map(({ name, valueType }, n) => valueField(valueType, `v${n}`, plainWords(name)))}
           values={values}
           change={(update) => {
             const next = update(values);

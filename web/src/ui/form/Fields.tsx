@@ -1,16 +1,22 @@
 // The fields of a form, drawn from their declarations.
 
-import { Autocomplete, Checkbox, JsonInput, MultiSelect, NumberInput, PasswordInput, Select, TagsInput, Textarea, TextInput, Title } from "@mantine/core";
-import { lazy, Suspense, useContext, useState, type ReactElement } from "react";
+import { Autocomplete, Checkbox, MultiSelect, NumberInput, PasswordInput, Select, TagsInput, Textarea, TextInput, Title } from "@mantine/core";
+import { lazy, Suspense, useContext, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { AroundContext } from "./around";
+import { ChoiceField } from "./ChoiceField";
+import { CodeField } from "./CodeField";
 import { EntityPicker } from "./EntityPicker";
+import { JsonField } from "./JsonField";
 import { RatesField } from "./RatesField";
 import { RowsField } from "./RowsField";
+import { UnitField } from "./UnitField";
+import { ValueField } from "./ValueField";
 import { valueAt, withValue, wordsOf, type FormField, type FormValues } from "./values";
 import classes from "./form.module.css";
 
 const ColorField = lazy(() => import("./ColorField"));
+const ImageField = lazy(() => import("./ImageField").then((module) => ({ default: module.ImageField })));
 
 interface FieldProps {
   field: FormField;
@@ -19,30 +25,7 @@ interface FieldProps {
   change: (value: unknown) => void;
 }
 
-const WIDE = new Set(["heading", "rows", "long", "code", "json"]);
-
-function JsonField({ label, description, value, change }: { label: string; description?: string; value: unknown; change: (value: unknown) => void }): ReactElement {
-  const [text, setText] = useState(value === undefined || value === null ? "" : JSON.stringify(value, null, 2));
-  return (
-    <JsonInput
-      label={label}
-      description={description}
-      autosize
-      minRows={2}
-      maxRows={20}
-      value={text}
-      validationError={t("This is no JSON; the last correct value is kept.")}
-      onChange={(next) => {
-        setText(next);
-        try {
-          change(next.trim() === "" ? null : (JSON.parse(next) as unknown));
-        } catch {
-          // A half typed value is not stored yet.
-        }
-      }}
-    />
-  );
-}
+const WIDE = new Set(["heading", "rows", "long", "code", "json", "value", "unit", "image"]);
 
 const DAY_MS = 86_400_000;
 const pad = (n: number): string => String(n).padStart(2, "0");
@@ -64,6 +47,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
   const help = field.help === undefined ? {} : { description: t(field.help) };
   const common = { label: t(field.label), required: field.required ?? false, ...help };
   const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
+  const problem = text === "" ? undefined : field.problem?.(text);
   const around = useContext(AroundContext);
   const options = [
     ...(field.options ?? []).map((option) => (typeof option === "string" ? { value: option, label: t(wordsOf(option)) } : { value: option.value, label: t(option.label) })),
@@ -83,17 +67,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
     case "long":
       return <Textarea {...common} autosize minRows={2} value={text} onChange={(event) => change(event.currentTarget.value)} />;
     case "code":
-      return (
-        <Textarea
-          {...common}
-          autosize
-          minRows={4}
-          spellCheck={false}
-          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
-          value={text}
-          onChange={(event) => change(event.currentTarget.value)}
-        />
-      );
+      return <CodeField {...common} value={value} change={change} />;
     case "password":
       return <PasswordInput {...common} autoComplete="new-password" value={text} onChange={(event) => change(event.currentTarget.value)} />;
     case "select":
@@ -110,6 +84,21 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
       );
     case "texts":
       return <TagsInput {...common} value={Array.isArray(value) ? value.map(String) : []} onChange={change} />;
+    case "words":
+      return <TagsInput {...common} data={options.map((option) => option.value)} value={text.split(" ").filter((word) => word !== "")} onChange={(words) => change(words.join(" "))} />;
+    case "value":
+      return <ValueField label={common.label} {...help} value={value ?? field.otherwise} change={change} />;
+    case "choice":
+    case "choices":
+      return <ChoiceField label={common.label} {...help} choices={field.choicesOf?.(values) ?? []} multiple={field.type === "choices"} value={value} change={change} />;
+    case "unit":
+      return <UnitField label={common.label} {...help} known={options.map((option) => option.value)} value={value} change={change} />;
+    case "image":
+      return (
+        <Suspense fallback={<TextInput {...common} value={text} readOnly />}>
+          <ImageField label={common.label} value={text} onChange={change} />
+        </Suspense>
+      );
     case "entity": {
       const list = (field.list ?? "").replace(/\{([\w.]+)\}/g, (_, path: string) => String(valueAt(values, path) ?? ""));
       return <EntityPicker {...common} list={list} value={value} {...(field.pick === undefined ? {} : { pick: field.pick })} {...(field.one === undefined ? {} : { one: field.one })} onChange={change} />;
@@ -137,7 +126,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
         />
       );
     default:
-      return <TextInput {...common} value={text} placeholder={typeof field.otherwise === "string" ? field.otherwise : undefined} onChange={(event) => change(event.currentTarget.value)} />;
+      return <TextInput {...common} value={text} error={problem === undefined ? undefined : t(problem)} placeholder={typeof field.otherwise === "string" ? field.otherwise : undefined} onChange={(event) => change(event.currentTarget.value)} />;
   }
 }
 

@@ -1,8 +1,9 @@
 // A list of alike things, such as the arguments of a calculated field, each with its own fields.
 
-import { Button, Fieldset, Group, Stack, Text } from "@mantine/core";
-import { useState, type ReactElement } from "react";
+import { Accordion, Button, Fieldset, Group, Stack, Text } from "@mantine/core";
+import { useContext, useState, type ReactElement, type ReactNode } from "react";
 import { t } from "@/i18n";
+import { AroundContext } from "./around";
 import { Fields } from "./Fields";
 import { freeKey, fromRows, initialValues, toRows, type FormField, type FormValues } from "./values";
 
@@ -12,20 +13,79 @@ interface Row {
 }
 
 export function RowsField({ field, value, change }: { field: FormField; value: unknown; change: (value: unknown) => void }): ReactElement {
-  const { keyed, keyPrefix } = field;
+  const { keyed, keyPrefix, rowTitle } = field;
+  const around = useContext(AroundContext);
   const [rows, setRows] = useState<Row[]>(() => {
     const stored = toRows(value, keyed);
     return (stored.length === 0 ? (field.begin ?? []) : stored).map((values, id) => ({ id, values }));
   });
+  const [open, setOpen] = useState<string[]>([]);
   const store = (next: Row[]): void => {
     setRows(next);
     change(fromRows(next.map((row) => row.values), keyed, keyPrefix !== undefined));
   };
   const fields = field.fields ?? [];
-  const added = (): FormValues => {
+  const settled = (row: FormValues, before: FormValues): FormValues => field.settle?.(row, before) ?? row;
+  const add = (): void => {
     const key = keyed === undefined || keyPrefix === undefined ? {} : { [keyed]: freeKey(rows.map((row) => row.values), keyed, keyPrefix) };
-    return { ...initialValues(fields, {}), ...key };
+    const id = Math.max(-1, ...rows.map((row) => row.id)) + 1;
+    store([...rows, { id, values: settled({ ...initialValues(fields, {}), ...key }, {}) }]);
+    setOpen((before) => [...before, String(id)]);
   };
+  const moved = (at: number): void => {
+    const next = [...rows];
+    store(next.toSpliced(at - 1, 2, ...next.slice(at - 1, at + 1).reverse()));
+  };
+  const form = (row: Row): ReactNode => (
+    <Fields fields={fields} values={row.values} change={(update) => store(rows.map((other) => (other.id === row.id ? { ...other, values: settled(update(other.values), other.values) } : other)))} />
+  );
+  const remove = (row: Row, at: number): ReactNode => (
+    <Button size="compact-xs" variant="subtle" color="red" mt="xs" onClick={() => store(rows.filter((other) => other.id !== row.id))}>
+      {t("Remove {n}", { n: at + 1 })}
+    </Button>
+  );
+  const listed =
+    rowTitle === undefined ? (
+      rows.map((row, at) => (
+        <Fieldset key={row.id} legend={`${at + 1}`} p="xs">
+          {form(row)}
+          {remove(row, at)}
+        </Fieldset>
+      ))
+    ) : (
+      <Accordion multiple variant="contained" chevronPosition="left" value={open} onChange={setOpen}>
+        {rows.map((row, at) => {
+          const { title, note } = rowTitle(row.values);
+          return (
+            <Accordion.Item key={row.id} value={String(row.id)}>
+              <Accordion.Control>
+                <Text span fw={500}>
+                  {title === "" ? t("without a name") : title}
+                </Text>{" "}
+                <Text span size="sm" c="var(--soft-text)" ms="xs">
+                  {t(note)}
+                </Text>
+              </Accordion.Control>
+              <Accordion.Panel>
+                {open.includes(String(row.id)) && (
+                  <>
+                    {form(row)}
+                    <Group gap="xs">
+                      {remove(row, at)}
+                      {at > 0 && (
+                        <Button size="compact-xs" variant="subtle" mt="xs" onClick={() => moved(at)}>
+                          {t("Move {n} up", { n: at + 1 })}
+                        </Button>
+                      )}
+                    </Group>
+                  </>
+                )}
+              </Accordion.Panel>
+            </Accordion.Item>
+          );
+        })}
+      </Accordion>
+    );
   return (
     <Fieldset legend={t(field.label)}>
       {field.help !== undefined && (
@@ -34,24 +94,9 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
         </Text>
       )}
       <Stack gap="xs">
-        {rows.map((row, at) => (
-          <Fieldset key={row.id} legend={`${at + 1}`} p="xs">
-            <Fields
-              fields={fields}
-              values={row.values}
-              change={(update) => store(rows.map((other) => (other.id === row.id ? { ...other, values: update(other.values) } : other)))}
-            />
-            <Button size="compact-xs" variant="subtle" color="red" mt="xs" onClick={() => store(rows.filter((other) => other.id !== row.id))}>
-              {t("Remove {n}", { n: at + 1 })}
-            </Button>
-          </Fieldset>
-        ))}
+        <AroundContext value={{ ...around, siblings: rows.map((row) => row.values) }}>{listed}</AroundContext>
         <Group>
-          <Button
-            size="xs"
-            variant="default"
-            onClick={() => store([...rows, { id: Math.max(-1, ...rows.map((row) => row.id)) + 1, values: added() }])}
-          >
+          <Button size="xs" variant="default" onClick={add}>
             {t("Add to: {list}", { list: t(field.label) })}
           </Button>
         </Group>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fromRows, initialValues, ratesOf, ratesText, toRows, valueAt, withValue, wordsOf } from "./values";
+import { codeText, fromRows, initialValues, kindOfValue, ratesOf, ratesText, toRows, unitForSystems, valueAt, withCode, withValue, wordsOf } from "./values";
 
 test("values are read and written by path, and others stay", () => {
   const stored = { a: { b: 1, c: 2 }, d: 3 };
@@ -22,4 +22,16 @@ test("rate limits are read and written as ThingsBoard does", () => {
   expect(ratesText(ratesOf("100:1,x,2000:60"))).toBe("100:1,2000:60");
   expect(ratesText([])).toBeNull();
   expect(wordsOf("SKIP_ALL_FAILURES")).toBe("Skip all failures");
+});
+
+test("values of any type, functions with modules and units keep what they are", () => {
+  expect([true, 0, "x", null, [], { a: 1 }].map(kindOfValue)).toEqual(["BOOLEAN", "DOUBLE", "STRING", "STRING", "JSON", "JSON"]);
+  const stored = { body: "return data;", modules: { lib: "tb-resource;/api/resource/js_module/tenant/lib.js" } };
+  expect(codeText(stored)).toBe("return data;");
+  expect(withCode(stored, "return 1;")).toEqual({ ...stored, body: "return 1;" });
+  expect(codeText(undefined)).toBe("");
+  expect(withCode("a", "b")).toBe("b");
+  expect(unitForSystems("°C", true)).toEqual({ from: "°C", METRIC: "°C", IMPERIAL: "°C", HYBRID: "°C" });
+  expect(unitForSystems({ from: "°C", METRIC: "°C", IMPERIAL: "°F", HYBRID: "K" }, false)).toBe("°C");
+  expect(unitForSystems(null, true)).toMatchObject({ from: "" });
 });

@@ -9,13 +9,19 @@ export interface FormOption {
   label: string;
 }
 
+/** A choice whose value is more than a text. */
+export interface FormChoice {
+  value: unknown;
+  label: string;
+}
+
 export interface FormField {
   /** Path of the value: names joined by dots. A heading needs none. */
   name: string;
   label: string;
   type?:
     | "text" | "number" | "boolean" | "long" | "password" | "select" | "several" | "entity" | "texts" | "json" | "code" | "rows" | "rates" | "heading"
-    | "time" | "hours" | "suggest" | "color";
+    | "time" | "hours" | "suggest" | "color" | "value" | "choice" | "choices" | "unit" | "image" | "words";
   required?: boolean;
   help?: string;
   /** Choices of `select` and `several`; those of `suggest` may be left for another text. */
@@ -30,8 +36,16 @@ export interface FormField {
   when?: (values: FormValues) => boolean;
   /** Fields of each of the `rows`. */
   fields?: readonly FormField[];
-  /** Further choices of `select`, by what is around the form. */
+  /** Choices of `choice` and `choices`, whose values may be of any type, by the values around them. */
+  choicesOf?: (values: FormValues) => readonly FormChoice[];
+  /** What is wrong with a text. */
+  problem?: (text: string) => string | undefined;
+  /** Further choices of `select`, `suggest` and `words`, by what is around the form. */
   optionsFrom?: (around: FormAround) => readonly FormOption[];
+  /** Of `rows`: what names one of them, with a note. Rows that have a name are shut until somebody opens them. */
+  rowTitle?: (row: FormValues) => { title: string; note: string };
+  /** Of `rows`: brings the rest of one in line with what was changed in it; it begins with nothing before. */
+  settle?: (row: FormValues, before: FormValues) => FormValues;
   /** `rows` are a map with this field of theirs as its key. */
   keyed?: string;
   /** Of a map: new rows are called so, with a number behind it. Their key is no field of the form, but stays in each of them. */
@@ -46,7 +60,7 @@ export interface FormField {
   once?: boolean;
 }
 
-const isObject = (value: unknown): value is FormValues => typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is FormValues => typeof value === "object" && value !== null && !Array.isArray(value);
 
 export function valueAt(values: unknown, path: string): unknown {
   return path.split(".").reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), values);
@@ -116,4 +130,35 @@ export function ratesOf(text: string): RateLimit[] {
 export function ratesText(limits: readonly RateLimit[]): string | null {
   const text = limits.filter(({ count, seconds }) => count > 0 && seconds > 0).map(({ count, seconds }) => `${count}:${seconds}`).join(",");
   return text === "" ? null : text;
+}
+
+/** Kinds of values that somebody can give where any is allowed. */
+export const VALUE_KINDS = [
+  { value: "BOOLEAN", label: "Yes or no", empty: false },
+  { value: "DOUBLE", label: "Number", empty: 0 },
+  { value: "STRING", label: "Text", empty: "" },
+  { value: "JSON", label: "JSON", empty: {} },
+] as const;
+export type ValueKind = (typeof VALUE_KINDS)[number]["value"];
+
+export function kindOfValue(value: unknown): ValueKind {
+  return typeof value === "boolean" ? "BOOLEAN" : typeof value === "number" ? "DOUBLE" : typeof value === "object" && value !== null ? "JSON" : "STRING";
+}
+
+/** Returns the text of a stored function, which stands alone or beside the modules that it needs. */
+export function codeText(stored: unknown): string {
+  const body = isObject(stored) ? stored["body"] : stored;
+  return typeof body === "string" ? body : "";
+}
+
+/** Returns a stored function with another text; its modules stay. */
+export function withCode(stored: unknown, body: string): unknown {
+  return isObject(stored) && "body" in stored ? { ...stored, body } : body;
+}
+
+/** Returns a unit for all systems as one for each, and the other way round. */
+export function unitForSystems(unit: unknown, each: boolean): unknown {
+  const from = isObject(unit) ? unit["from"] : unit;
+  const one = typeof from === "string" ? from : "";
+  return each ? { METRIC: one, IMPERIAL: one, HYBRID: one, ...(isObject(unit) ? unit : {}), from: one } : one;
 }

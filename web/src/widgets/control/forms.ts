@@ -15,6 +15,14 @@ const GETS = [
   { value: "EXECUTE_RPC", label: "The device is asked" },
   { value: "GET_ALARM_STATUS", label: "Whether there are active alarms" },
   { value: "GET_DASHBOARD_STATE", label: "The state of the dashboard" },
+  { value: "GET_DASHBOARD_STATE_OBJECT", label: "The state of the dashboard with its parameters" },
+];
+const SEVERITIES = [
+  { value: "CRITICAL", label: "Critical" },
+  { value: "MAJOR", label: "Major" },
+  { value: "MINOR", label: "Minor" },
+  { value: "WARNING", label: "Warning" },
+  { value: "INDETERMINATE", label: "Indeterminate" },
 ];
 const SETS = [
   { value: "EXECUTE_RPC", label: "A command to the device" },
@@ -35,19 +43,37 @@ const MAKES = [
 /** Shows a field while another one has one of some values. */
 const where = (path: string, ...wanted: string[]) => (values: FormValues): boolean => wanted.includes(String(valueAt(values, path) ?? ""));
 
-/** Fields of where a value comes from. */
-export function gets(path: string, kind: "state" | "value"): FormField[] {
+/** Fields of how a device is asked or told, besides the method. */
+function callFields(path: string, when: NonNullable<FormField["when"]>): FormField[] {
+  return [
+    { name: `${path}.requestTimeout`, label: "Wait at most (milliseconds)", type: "number", when },
+    { name: `${path}.requestPersistent`, label: "Keep it until the device connects", type: "boolean", when },
+    { name: `${path}.persistentPollingInterval`, label: "Ask for its state every (milliseconds)", type: "number", when: (values) => when(values) && valueAt(values, `${path}.requestPersistent`) === true },
+  ];
+}
+
+/** Fields of where a value comes from; `fixed` is the one that it always has where it comes from nowhere. */
+export function gets(path: string, kind: "state" | "value", fixed?: FormField["type"]): FormField[] {
   const action = `${path}.action`;
-  const live = where(action, "GET_ATTRIBUTE", "GET_TIME_SERIES", "EXECUTE_RPC", "GET_DASHBOARD_STATE");
+  const whole = where(action, "GET_DASHBOARD_STATE_OBJECT");
+  const plain = where(action, "GET_ATTRIBUTE", "GET_TIME_SERIES", "EXECUTE_RPC", "GET_DASHBOARD_STATE");
+  const live: typeof plain = (values) => plain(values) || whole(values);
+  const asked = where(action, "EXECUTE_RPC");
+  const alarms = where(action, "GET_ALARM_STATUS");
+  const converter = `${path}.dataToValue`;
   return [
     { name: action, label: "Comes from", type: "select", required: true, options: GETS },
-    { name: `${path}.executeRpc.method`, label: "Method", when: where(action, "EXECUTE_RPC") },
+    ...(fixed === undefined ? [] : [{ name: `${path}.defaultValue`, label: "Value", type: fixed, when: where(action, "DO_NOTHING") } satisfies FormField]),
+    { name: `${path}.executeRpc.method`, label: "Method", when: asked },
+    ...callFields(`${path}.executeRpc`, asked),
     { name: `${path}.getAttribute.key`, label: "Key", when: where(action, "GET_ATTRIBUTE") },
     { name: `${path}.getAttribute.scope`, label: "Kind of attributes", type: "select", options: ANY_SCOPES, when: where(action, "GET_ATTRIBUTE") },
     { name: `${path}.getTimeSeries.key`, label: "Key", when: where(action, "GET_TIME_SERIES") },
-    { name: `${path}.dataToValue.type`, label: "Read as", type: "select", options: MAKES, when: live },
-    { name: `${path}.dataToValue.dataToValueFunction`, label: "Function of data", type: "code", when: where(`${path}.dataToValue.type`, "FUNCTION") },
-    ...(kind === "state" ? [{ name: `${path}.dataToValue.compareToValue`, label: "Is so when it equals (JSON)", type: "json", when: live } satisfies FormField] : []),
+    { name: `${path}.getAlarmStatus.severityList`, label: "Severities", type: "several", options: SEVERITIES, help: "None for all.", when: alarms },
+    { name: `${path}.getAlarmStatus.typeList`, label: "Types of alarms", type: "texts", help: "None for all.", when: alarms },
+    { name: `${converter}.type`, label: "Read as", type: "select", options: MAKES, otherwise: "NONE", when: plain },
+    { name: `${converter}.dataToValueFunction`, label: "Function of data", type: "code", help: "function (data)", when: (values) => whole(values) || (plain(values) && valueAt(values, `${converter}.type`) === "FUNCTION") },
+    ...(kind === "state" ? [{ name: `${converter}.compareToValue`, label: "Is so when it equals", type: "value", otherwise: true, when: live } satisfies FormField] : []),
   ];
 }
 
@@ -59,22 +85,21 @@ export function sets(path: string): FormField[] {
   return [
     { name: action, label: "Does", type: "select", required: true, options: SETS },
     { name: `${path}.executeRpc.method`, label: "Method", when: sends },
-    { name: `${path}.executeRpc.requestTimeout`, label: "Wait at most (milliseconds)", type: "number", when: sends },
-    { name: `${path}.executeRpc.requestPersistent`, label: "Keep it until the device connects", type: "boolean", when: sends },
+    ...callFields(`${path}.executeRpc`, sends),
     { name: `${path}.setAttribute.scope`, label: "Kind of attributes", type: "select", options: SCOPES, when: where(action, "SET_ATTRIBUTE") },
     { name: `${path}.setAttribute.key`, label: "Key", when: where(action, "SET_ATTRIBUTE") },
     { name: `${path}.putTimeSeries.key`, label: "Key", when: where(action, "ADD_TIME_SERIES") },
     { name: `${data}.type`, label: "Sends", type: "select", options: DATA },
-    { name: `${data}.constantValue`, label: "What is sent (JSON)", type: "json", when: where(`${data}.type`, "CONSTANT") },
-    { name: `${data}.valueToDataFunction`, label: "Function of value", type: "code", when: where(`${data}.type`, "FUNCTION") },
+    { name: `${data}.constantValue`, label: "What is sent", type: "value", when: where(`${data}.type`, "CONSTANT") },
+    { name: `${data}.valueToDataFunction`, label: "Function of value", type: "code", help: "function (value)", when: where(`${data}.type`, "FUNCTION") },
   ];
 }
 
 const heading = (label: string): FormField => ({ name: "", label, type: "heading" });
-const state = (label: string, path: string): FormField[] => [heading(label), ...gets(path, "state")];
-const amount = (label: string, path: string): FormField[] => [heading(label), ...gets(path, "value")];
+const state = (label: string, path: string): FormField[] => [heading(label), ...gets(path, "state", "boolean")];
+const amount = (label: string, path: string): FormField[] => [heading(label), ...gets(path, "value", "number")];
 const change = (label: string, path: string): FormField[] => [heading(label), ...sets(path)];
-const disabled = [heading("When it can't be used"), ...gets("disabledState", "state")];
+const disabled = [heading("When it can't be used"), ...gets("disabledState", "state", "boolean")];
 
 const LOOKS = [
   { value: "outlined", label: "With a border" },

@@ -43,3 +43,21 @@ export function colors(path: string, label: string): FormField[] {
     { name: `${path}.colorFunction`, label: "Function of value", type: "code", when: is("function") },
   ];
 }
+
+const FONT_UNITS = ["px", "em", "%", "rem", "pt", "pc", "in", "cm", "mm", "ex", "ch", "vw", "vh", "vmin", "vmax"].map((value) => ({ value, label: value }));
+const FAMILIES = ["Roboto", "monospace", "sans-serif", "serif"];
+const WEIGHTS = ["normal", "bold", "bolder", "lighter", "100", "200", "300", "400", "500", "600", "700", "800", "900"];
+const STYLES = ["normal", "italic", "oblique"];
+
+/** Fields of a font. */
+export function fonts(path: string, label: string): FormField[] {
+  return [
+    heading(label),
+    { name: `${path}.family`, label: "Font", type: "suggest", options: FAMILIES },
+    { name: `${path}.size`, label: "Size", type: "number" },
+    { name: `${path}.sizeUnit`, label: "Unit of the size", type: "select", options: FONT_UNITS, otherwise: "px" },
+    { name: `${path}.weight`, label: "Weight", type: "select", options: WEIGHTS },
+    { name: `${path}.style`, label: "Style", type: "select", options: STYLES },
+    { name: `${path}.lineHeight`, label: "Height of lines" },
+  ];
+}

@@ -66,7 +66,7 @@ export default function DeviceRun({ job, onCode, onEnd }: Props): ReactElement |
   const ask = (): void => {
     if (mobile === undefined || type === undefined || !canDo(type)) {
       finish(() => {
-        notify.error(new Error(t("“{name}” needs what this browser can't do here.", { name: action.name })));
+        notify.error(new Error(t("“{name}” needs what this browser can't do here. It is an action for the mobile app.", { name: action.name })));
         run("handleNonMobileFallbackFunction");
       });
     } else if (isLaunch) {

@@ -16,10 +16,12 @@ import { Fields } from "@/ui/form/Fields";
 import type { FormField, FormValues } from "@/ui/form/values";
 import { WIDGET_KINDS } from "@/widgets/catalog";
 import { formOf } from "@/widgets/forms";
+import { isSymbol } from "@/widgets/symbol/symbol";
 import type { DashboardEditor } from "./editor";
 
 const ActionsTab = lazy(() => import("./ActionsTab"));
 const CardTab = lazy(() => import("./CardTab"));
+const SymbolSettings = lazy(() => import("./SymbolSettings"));
 const DataTab = lazy(() => import("./DataTab"));
 const CodeEditor = lazy(() => import("@/ui/CodeEditor"));
 
@@ -158,7 +160,8 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
       const own = object(current["config"]);
       return changeWidget(before, id, { ...current, config: { ...own, settings: update(object(own["settings"])) } });
     });
-  const around = { values: settings, names: { aliases: [...model.aliases.values()].map(({ alias }) => alias) } };
+  const states = model.states.map((state) => ({ value: state.id, label: state.name || state.id }));
+  const around = { values: settings, options: { states }, names: { aliases: [...model.aliases.values()].map(({ alias }) => alias) } };
   const hasKeys = !fqn.endsWith("alarms_table") && !fqn.endsWith("markdown_card") && widget["type"] !== "rpc";
   return (
     <Tabs defaultValue="what" keepMounted={false}>
@@ -232,6 +235,11 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
                   {t("Add a key")}
                 </Button>
               </>
+            )}
+            {isSymbol(fqn, settings) && (
+              <Suspense fallback={<Waiting />}>
+                <SymbolSettings key={id} settings={settings} change={changeSettings} />
+              </Suspense>
             )}
             {form !== undefined && (
               <>
