@@ -8,7 +8,8 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 const server = process.env["FIELDLINE_URL"] ?? "http://127.0.0.1:8080";
 
 const input = { index: here("./index.html"), login: here("./login.html") };
-const entries = entryParts(Object.values(input));
+const early = here("./src/app/early.ts");
+const entries = entryParts(Object.values(input), early, here("./src/widgets/ahead.ts"));
 
 // The log-in page is an entry of its own: whoever logs in does not wait for the application.
 export default defineConfig({
@@ -20,7 +21,7 @@ export default defineConfig({
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     sourcemap: false,
     rollupOptions: {
-      input,
+      input: { ...input, early },
       output: {
         codeSplitting: {
           groups: [

@@ -69,7 +69,7 @@ export function loadDashboard(configuration: unknown, page: Page): void {
   const model = readDashboard(configuration);
   const root = model.states.find((state) => state.root);
   const places = [...(root?.main.places ?? []), ...(root?.right?.places ?? [])];
-  const loads = new Set(places.flatMap(({ id }) => { const widget = model.widgets.get(id); return widget === undefined ? [] : [rendererOf(widget.fqn).draw.load]; }));
+  const loads = new Set(places.flatMap(({ id }) => { const widget = model.widgets.get(id); return widget === undefined ? [] : [rendererOf(widget.fqn).part.load]; }));
   // A part that can't be loaded is asked for again by its widget, which says so.
   loads.forEach((load) => void load().catch(() => undefined));
   firstRequests(configuration, page).forEach(beginAhead);
