@@ -45,16 +45,19 @@ function begin(path: string, search: string): Ahead | undefined {
   }
   const stored = askDashboard(id);
   live.prepare();
-  // What draws, and values, are asked for before the screen is drawn: that takes the page a while, during which they come.
-  Promise.all([stored, user, import("@/widgets/ahead")])
-    .then(([{ configuration }, { additionalInfo }, { loadDashboard }]) =>
-      loadDashboard(configuration, { search, width: innerWidth, height: innerHeight, units: additionalInfo?.unitSystem, language: navigator.language }),
-    )
-    // The screen asks again, and says what is wrong.
-    .catch(() => undefined);
-  // So does this one.
-  dashboardScreen.load().catch(() => undefined);
+  // What draws, and values, are asked for before the screen is drawn: that takes the page a while, during which they come. The screen asks
+  // again where this fails, and says what is wrong.
+  loadBoard(user, stored, search).catch(() => undefined);
   return { user, board: { id, stored } };
+}
+
+async function loadBoard(user: Promise<User>, stored: Promise<Stored>, search: string): Promise<void> {
+  // A browser loads few files at a time, and those that have been asked for above are needed first.
+  await Promise.resolve();
+  const later = import("@/widgets/ahead");
+  dashboardScreen.load().catch(() => undefined);
+  const [{ configuration }, { additionalInfo }, { loadDashboard }] = await Promise.all([stored, user, later]);
+  loadDashboard(configuration, { search, width: innerWidth, height: innerHeight, units: additionalInfo?.unitSystem, language: navigator.language });
 }
 
 /** Returns what gives what is coming, and asks again after that. */
