@@ -67,9 +67,9 @@ export class Grouping {
     this.used = size;
     const all = new Int32Array(size);
     for (let n = 0; n < size; n++) {
-      const [lng, lat] = placeOf(n);
-      this.xs[n] = toX(lng);
-      this.ys[n] = toY(lat);
+      const place = placeOf(n);
+      this.xs[n] = toX(place[0]);
+      this.ys[n] = toY(place[1]);
       all[n] = n;
     }
     this.levels = [all];
@@ -121,7 +121,7 @@ export class Grouping {
 
   /** Brings together what is near each other at a zoom. This runs some hundred thousand times before it is compiled, so that it is plain. */
   private joined(level: Int32Array, zoom: number): Int32Array {
-    const { xs, ys, done, last, before } = this;
+    const { xs, ys, counts, parts, following, done, last, before } = this;
     const distance = this.radius / (TILE * 2 ** zoom);
     const nearest = distance * distance;
     // Squares twice as wide as the distance: whatever is near a place is in four of them at most.
@@ -146,46 +146,40 @@ export class Grouping {
       const y = ys[node] ?? 0;
       const lastColumn = ((x + distance) * scale) | 0;
       const lastRow = ((y + distance) * scale) | 0;
-      let group = -1;
+      const own = counts[node] ?? 1;
+      let count = own;
+      let sumX = x * own;
+      let sumY = y * own;
+      let part = -1;
       for (let column = ((x - distance) * scale) | 0; column <= lastColumn; column++) {
         for (let row = ((y - distance) * scale) | 0; row <= lastRow; row++) {
           for (let other = last[hash(column, row) & mask] ?? -1; other >= 0; other = before[other] ?? -1) {
             const dx = (xs[other] ?? 0) - x;
             const dy = (ys[other] ?? 0) - y;
             if (dx * dx + dy * dy <= nearest && done[other] !== zoom) {
+              const more = counts[other] ?? 1;
               done[other] = zoom;
-              group = group < 0 ? this.begin(node) : group;
-              this.add(group, other);
+              count += more;
+              sumX += (xs[other] ?? 0) * more;
+              sumY += (ys[other] ?? 0) * more;
+              following[other] = part;
+              part = other;
             }
           }
         }
       }
-      next[n++] = group < 0 ? node : this.center(group);
+      if (part < 0) {
+        next[n++] = node;
+        continue;
+      }
+      const group = this.used++;
+      following[node] = part;
+      parts[group] = node;
+      counts[group] = count;
+      xs[group] = sumX / count;
+      ys[group] = sumY / count;
+      next[n++] = group;
     }
     return n === level.length ? level : next.subarray(0, n);
-  }
-
-  private begin(node: number): number {
-    const group = this.used++;
-    this.counts[group] = 0;
-    this.add(group, node);
-    return group;
-  }
-
-  /** Adds a part to a group, which has the sum of the places of its parts until it is complete. */
-  private add(group: number, part: number): void {
-    const count = this.counts[part] ?? 1;
-    this.counts[group] = (this.counts[group] ?? 0) + count;
-    this.xs[group] = (this.xs[group] ?? 0) + (this.xs[part] ?? 0) * count;
-    this.ys[group] = (this.ys[group] ?? 0) + (this.ys[part] ?? 0) * count;
-    this.following[part] = this.parts[group] ?? -1;
-    this.parts[group] = part;
-  }
-
-  private center(group: number): number {
-    const count = this.counts[group] ?? 1;
-    this.xs[group] = (this.xs[group] ?? 0) / count;
-    this.ys[group] = (this.ys[group] ?? 0) / count;
-    return group;
   }
 }
