@@ -28,7 +28,7 @@ export default defineConfig({
             ...entries.groups,
             { name: "Home", test: /src\/screens\/home\/Home\.tsx/, priority: 6 },
             { name: "ui", test: /node_modules\/(@mantine|@floating-ui|@tanstack)\/|src\/ui\//, minShareCount: 4, priority: 5 },
-            { name: "board", test: /src\/(dashboard\/(?!edit|automatic|report)|sandbox\/|widgets\/\w+\.ts$|screens\/dashboard\/[A-Z]\w+\.)/, minShareCount: 2, priority: 4 },
+            { name: "board", test: /src\/(dashboard\/(?!edit\/(?!document)|automatic|report)|editing\/(diff|history)|sandbox\/|widgets\/(map\/(formatted|markup)|\w+)\.ts$|screens\/dashboard\/[A-Z]\w+\.)/, minShareCount: 2, priority: 4 },
           ],
         },
       },
