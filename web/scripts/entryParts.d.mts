@@ -7,4 +7,4 @@ interface Group {
 }
 
 /** Returns a plugin that learns what each entry imports at once, and the groups of files that follow from it. */
-export function entryParts(entries: string[]): { plugin: Plugin; groups: Group[]; isFirst: (id: string) => boolean };
+export function entryParts(entries: string[], early: string, later: string): { plugin: Plugin; groups: Group[] };

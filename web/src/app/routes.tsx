@@ -3,7 +3,8 @@
 import type { ReactElement } from "react";
 import { GALLERIES, LIBRARIES } from "@/screens/resources/model";
 import { SETTINGS_PAGES } from "@/screens/settings/pages";
-import { loadable } from "@/ui/loadable";
+import { drawing, loadable } from "@/ui/loadable";
+import { dashboardScreen } from "./ahead";
 import { SCREENS } from "./screens";
 
 const Home = loadable(() => import("@/screens/home/Home"));
@@ -11,8 +12,7 @@ const Alarms = loadable(() => import("@/screens/alarms/Alarms"));
 const AuditLog = loadable(() => import("@/screens/auditLog/AuditLog"));
 const Profile = loadable(() => import("@/screens/account/Profile"));
 const Security = loadable(() => import("@/screens/account/Security"));
-/** The screen of dashboards, which is loaded together with its dashboard. */
-export const Dashboard = loadable(() => import("@/screens/dashboard/Dashboard"));
+const Dashboard = drawing(dashboardScreen);
 const RuleChain = loadable(() => import("@/screens/ruleChain/RuleChain"));
 const RuleChains = loadable(() => import("@/screens/ruleChain/RuleChains"));
 const OverloadScreen = loadable(() => import("@/screens/overload/OverloadScreen"));

@@ -1,6 +1,6 @@
 // What a click in a widget does: what is declared for it, and the code that it may have, which runs in the sandbox alone.
 
-import { withModules } from "@/sandbox/modules";
+import { withModules } from "@/sandbox/moduleNames";
 import { list, number, object, text, type Json, type Widget } from "./model";
 import type { OpenState } from "./state";
 import type { EntityValues, SourceValues } from "./source";

@@ -39,20 +39,21 @@ export const LATEST_TYPES: Record<DataKey["type"], string | undefined> = {
 /** Where the count of a counting source is kept among its latest values. */
 export const COUNT = "COUNT/count";
 
+const places = new WeakMap<DataKey, string>();
+
+/** Returns where the latest value of a key is kept. It is made once: widgets ask for each of many entities. */
+function latestPlace(key: DataKey): string {
+  const known = places.get(key);
+  const place = known ?? (aggregationIn(key) !== undefined ? aggregateName(key) : key.type === "other" ? COUNT : `${LATEST_TYPES[key.type] ?? ""}/${key.name}`);
+  if (known === undefined) {
+    places.set(key, place);
+  }
+  return place;
+}
+
 /** Returns the latest value of a key of a datasource. */
 export function latestOf(entity: EntityValues, key: DataKey): Point | undefined {
-  const type = LATEST_TYPES[key.type];
-  if (aggregationIn(key) !== undefined) {
-    return entity.latest.get(aggregateName(key));
-  }
-  if (key.type === "other") {
-    return entity.latest.get(COUNT);
-  }
-  return key.type === "entityField" && key.name === "name"
-    ? { ts: 0, value: entity.name }
-    : type === undefined
-      ? undefined
-      : entity.latest.get(`${type}/${key.name}`);
+  return key.type === "entityField" && key.name === "name" ? { ts: 0, value: entity.name } : entity.latest.get(latestPlace(key));
 }
 
 /** Returns the filter of a datasource; none if it can't be resolved yet. */

@@ -14,13 +14,16 @@ const REDRAW_MS = 100;
 
 function readPoint(stored: unknown): Point | undefined {
   const { ts: at, value } = object(stored);
+  if (typeof value === "string" && typeof at === "number") {
+    // Most are points as they come, and answers have tens of thousands of them.
+    return stored as Point;
+  }
   const ts = number(at);
   return ts === undefined || value === null || value === undefined ? undefined : { ts, value: typeof value === "object" ? JSON.stringify(value) : String(value) };
 }
 
 function readPoints(value: unknown): Point[] {
   const points: Point[] = [];
-  // Answers have tens of thousands of them.
   for (const stored of list(value)) {
     const point = readPoint(stored);
     if (point !== undefined) {
@@ -46,6 +49,9 @@ export function joinPoints(known: readonly Point[], added: readonly Point[], fro
   return first < 0 ? (keepsPrevious ? all.slice(-1) : []) : all.slice(Math.max(0, keepsPrevious ? first - 1 : first));
 }
 
+/** Those of the many entities that have none. */
+const NO_POINTS: Map<string, Point[]> = new Map();
+
 export class SourceData {
   private readonly byId = new Map<string, EntityValues>();
   private readonly listeners = new Set<() => void>();
@@ -55,6 +61,9 @@ export class SourceData {
   private failure: string | undefined;
   private totalElements = 0;
   private readonly keys: DataKey[];
+  private readonly hasAggregates: boolean;
+  /** Where the latest value of a key of a type is kept: made once, and not for each of many entities. */
+  private readonly paths = new Map<string, Map<string, string>>();
   /** How points of each entity and key are grouped; none where each is kept. */
   private readonly foldings = new Map<string, Folding>();
   /** What the next points are: how many values the group that goes on has, the groups themselves, or new values. */
@@ -62,6 +71,7 @@ export class SourceData {
 
   constructor(private readonly request: SourceRequest | undefined) {
     this.keys = request === undefined ? [] : keysOf(request.source);
+    this.hasAggregates = this.keys.some((key) => aggregationIn(key) !== undefined);
   }
 
   take(update: LiveUpdate & { data?: unknown; update?: unknown; count?: unknown }, now: number = serverNow()): void {
@@ -76,9 +86,13 @@ export class SourceData {
     if (page !== undefined) {
       this.begin();
     }
-    const entities = [...list(page), ...list(update.update)].map(object);
-    entities.forEach((entity) => this.takeEntity(entity, page !== undefined, now));
-    if (entities.some((entity) => Object.keys(object(entity["timeseries"])).length > 0)) {
+    let hasPoints = false;
+    for (const entities of [list(page), list(update.update)]) {
+      for (const entity of entities) {
+        hasPoints = this.takeEntity(object(entity), page !== undefined, now) || hasPoints;
+      }
+    }
+    if (hasPoints) {
       this.stage = this.stage === "counts" ? "points" : "values";
     }
     // Many updates of one moment are drawn once; the first answer is drawn at once.
@@ -99,33 +113,61 @@ export class SourceData {
     return [...data.byId.values()];
   }
 
-  private takeEntity(entity: Json, isPage: boolean, now: number): void {
+  private pathOf(type: string, name: string): string {
+    let paths = this.paths.get(type);
+    if (paths === undefined) {
+      paths = new Map();
+      this.paths.set(type, paths);
+    }
+    let path = paths.get(name);
+    if (path === undefined) {
+      path = `${type}/${name}`;
+      paths.set(name, path);
+    }
+    return path;
+  }
+
+  /** Takes in what has come of an entity. Returns whether points are among it. An answer can have ten thousand entities. */
+  private takeEntity(entity: Json, isPage: boolean, now: number): boolean {
     const id = object(entity["entityId"]);
     const identity = `${String(id["entityType"])}/${String(id["id"])}`;
     const known = this.byId.get(identity);
     const latest = new Map(known?.latest);
-    let aggregates = entity["aggLatest"] === undefined || entity["aggLatest"] === null ? known?.aggregates : readAggregates(entity["aggLatest"], known?.aggregates);
-    for (const [type, values] of Object.entries(object(entity["latest"]))) {
-      for (const [name, value] of Object.entries(object(values))) {
-        const point = readPoint(value);
+    const answered = entity["aggLatest"];
+    let aggregates = this.hasAggregates && answered !== undefined && answered !== null ? readAggregates(answered, known?.aggregates) : known?.aggregates;
+    const types = object(entity["latest"]);
+    for (const type in types) {
+      const values = object(types[type]);
+      for (const name in values) {
+        const point = readPoint(values[name]);
         if (point === undefined) {
           continue;
         }
-        const path = `${type}/${name}`;
-        const before = latest.get(path)?.ts ?? (isPage ? Infinity : 0);
-        latest.set(path, point);
-        if (type === "TIME_SERIES" && point.ts > before && this.request?.aggregated?.realtime === true) {
+        const path = this.pathOf(type, name);
+        if (type === "TIME_SERIES" && this.request?.aggregated?.realtime === true && point.ts > (latest.get(path)?.ts ?? (isPage ? Infinity : 0))) {
           aggregates = this.addTo(aggregates, name, point);
         }
+        latest.set(path, point);
       }
     }
-    const points = new Map(known?.points);
-    for (const [name, values] of Object.entries(object(entity["timeseries"]))) {
-      this.takePoints(`${identity} ${name}`, name, points, readPoints(values), now);
+    let points = known?.points ?? NO_POINTS;
+    const series = object(entity["timeseries"]);
+    let hasPoints = false;
+    for (const name in series) {
+      points = hasPoints ? points : new Map(points);
+      hasPoints = true;
+      this.takePoints(`${identity} ${name}`, name, points, readPoints(series[name]), now);
     }
-    this.showAggregates(latest, aggregates);
+    if (this.hasAggregates) {
+      this.showAggregates(latest, aggregates);
+    }
     const name = latest.get("ENTITY_FIELD/name")?.value ?? known?.name ?? "";
-    this.byId.set(identity, { id: { entityType: text(id["entityType"]) ?? "", id: text(id["id"]) ?? "" }, name, latest, points, ...(aggregates === undefined ? {} : { aggregates }) });
+    const taken: EntityValues = { id: { entityType: text(id["entityType"]) ?? "", id: text(id["id"]) ?? "" }, name, latest, points };
+    if (aggregates !== undefined) {
+      taken.aggregates = aggregates;
+    }
+    this.byId.set(identity, taken);
+    return hasPoints;
   }
 
   private takePoints(place: string, name: string, points: Map<string, Point[]>, added: Point[], now: number): void {

@@ -3,6 +3,8 @@
 import { useSyncExternalStore } from "react";
 import { getToken, SessionEnded } from "@/api/session";
 import { goToLogin } from "@/api/client";
+// As one classic script: a module would wait for the page, which is busy while it begins.
+import SocketWorker from "./socket.worker?worker";
 import { backOff, endOf, framesOf, type LiveCommand, type LiveUpdate } from "./protocol";
 import type { FromWorker, ToWorker } from "./wire";
 
@@ -69,7 +71,7 @@ class LiveConnection {
 
   private tell(message: ToWorker): void {
     if (this.worker === undefined) {
-      this.worker = new Worker(new URL("./socket.worker.ts", import.meta.url), { type: "module" });
+      this.worker = new SocketWorker();
       this.worker.onmessage = (event: MessageEvent<FromWorker>) => this.hear(event.data);
     }
     this.worker.postMessage(message);

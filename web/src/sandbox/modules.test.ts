@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { bodyOf } from "@/dashboard/actions";
 import { actionProgram } from "./program";
-import { modulesOf, withModules } from "./modules";
+import { modulesOf, withModules } from "./moduleNames";
 
 test("a body names the modules that it needs, wherever it is put", () => {
   const body = bodyOf({ body: "return a.x();", modules: { a: "tb-resource;/api/resource/js_module/tenant/a.js", b: "/api/resource/js_module/system/b.js" } }) ?? "";

@@ -2,42 +2,23 @@
 //
 // React.lazy would show its fallback for a moment even then, and React keeps whatever follows a fallback back for 300 ms.
 
-import { useEffect, useState, type ComponentType, type ReactElement } from "react";
+import { useEffect, useState, type ReactElement } from "react";
+import { Coming, type Part } from "./coming";
 import { Waiting } from "./feedback";
 
-export type Part<P> = () => Promise<{ default: ComponentType<P> }>;
-
-export interface Loadable<P> {
-  (props: P): ReactElement;
-  /** Loads the part before it is drawn. One that can't be had is asked for again by whoever draws it. */
-  load: () => Promise<void>;
-}
+export type Loadable<P> = (props: P) => ReactElement;
 
 /** Returns a component for a part. Where the part can't be had, drawing it fails, and drawing it again asks again. */
-export function loadable<P extends object>(part: Part<P>): Loadable<P> {
-  let Drawn: ComponentType<P> | undefined;
-  let coming: Promise<void> | undefined;
-  const load = (): Promise<void> => {
-    coming ??= part().then(
-      (loaded) => {
-        Drawn = loaded.default;
-      },
-      (error: unknown) => {
-        coming = undefined;
-        throw error;
-      },
-    );
-    return coming;
-  };
-  function LoadablePart(props: P): ReactElement {
+export function drawing<P extends object>(part: Coming<P>): Loadable<P> {
+  return function LoadablePart(props: P): ReactElement {
     const [state, setState] = useState<{ error?: unknown }>({});
-    const missing = Drawn === undefined && !("error" in state);
+    const missing = part.drawn === undefined && !("error" in state);
     useEffect(() => {
       if (!missing) {
         return undefined;
       }
       let here = true;
-      load().then(
+      part.load().then(
         () => here && setState({}),
         (error: unknown) => here && setState({ error }),
       );
@@ -48,7 +29,11 @@ export function loadable<P extends object>(part: Part<P>): Loadable<P> {
     if ("error" in state) {
       throw state.error;
     }
+    const Drawn = part.drawn;
     return Drawn === undefined ? <Waiting /> : <Drawn {...props} />;
-  }
-  return Object.assign(LoadablePart, { load });
+  };
+}
+
+export function loadable<P extends object>(part: Part<P>): Loadable<P> {
+  return drawing(new Coming(part));
 }

@@ -47,8 +47,7 @@ export interface Page {
 }
 
 /** Returns what the widgets ask for that a page shows first. */
-export function firstRequests(configuration: unknown, page: Page): string[] {
-  const stored = readDashboard(configuration);
+export function firstRequests(stored: Dashboard, page: Page): string[] {
   const search = new URLSearchParams(page.search);
   const model = asChosen(stored, readChoices(search, stored), readValues(search, stored));
   const open = readStatePath(search.get("state"), model).at(-1);
@@ -69,8 +68,8 @@ export function loadDashboard(configuration: unknown, page: Page): void {
   const model = readDashboard(configuration);
   const root = model.states.find((state) => state.root);
   const places = [...(root?.main.places ?? []), ...(root?.right?.places ?? [])];
-  const loads = new Set(places.flatMap(({ id }) => { const widget = model.widgets.get(id); return widget === undefined ? [] : [rendererOf(widget.fqn).draw.load]; }));
+  const loads = new Set(places.flatMap(({ id }) => { const widget = model.widgets.get(id); return widget === undefined ? [] : [rendererOf(widget.fqn).part.load]; }));
+  firstRequests(model, page).forEach(beginAhead);
   // A part that can't be loaded is asked for again by its widget, which says so.
   loads.forEach((load) => void load().catch(() => undefined));
-  firstRequests(configuration, page).forEach(beginAhead);
 }

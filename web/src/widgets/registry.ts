@@ -2,7 +2,7 @@
 
 import type { Widget } from "@/dashboard/model";
 import type { EntityValues, SourceRequest, SourceValues } from "@/dashboard/source";
-import { loadable, type Loadable, type Part } from "@/ui/loadable";
+import { Coming, type Part } from "@/ui/coming";
 
 export interface WidgetProps {
   widget: Widget;
@@ -18,7 +18,7 @@ export interface WidgetProps {
 }
 
 export interface Renderer {
-  draw: Loadable<WidgetProps>;
+  part: Coming<WidgetProps>;
   /** Whether it needs the points of a time window instead of latest values. */
   points: boolean;
   /** Whether it draws them over time, with what its settings compare them with. */
@@ -31,7 +31,7 @@ export interface Renderer {
 }
 
 function renderer(names: RegExp, part: Part<WidgetProps>, points = false, asksItself = false): Renderer {
-  return { names, draw: loadable(part), points, asksItself };
+  return { names, part: new Coming(part), points, asksItself };
 }
 
 /** For renderers that ask for their data themselves. */

@@ -17,8 +17,6 @@ import { DashboardView } from "./DashboardView";
 import { ShareButton } from "./ShareButton";
 import { draftOf, type StoredDashboard } from "./edit/editor";
 
-export { loadDashboard } from "@/widgets/ahead";
-
 const EditMode = lazy(() => import("./edit/EditMode"));
 
 /** Saves the dashboard, with the pictures and scripts that it uses, as a file that this product and ThingsBoard can bring in. */

@@ -16,7 +16,7 @@ import { boundsOf, type TimeWindow } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
 import { useConnection } from "@/live/socket";
 import { EmptyState } from "@/ui/feedback";
-import { loadable } from "@/ui/loadable";
+import { drawing, loadable } from "@/ui/loadable";
 import { Backdrop } from "@/widgets/card/Backdrop";
 import { inSystem, systemOf, type UnitSystem } from "@/widgets/units";
 import { widgetInSystem } from "@/widgets/unitSettings";
@@ -107,7 +107,8 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
   const fill = useFill();
   const scope = useScopedCss(text(widget.config["widgetCss"]) ?? "");
   const [asTable, setAsTable] = useState(false);
-  const Draw = asTable && renderer.lines === true ? ChartTable : renderer.draw;
+  const drawn = useMemo(() => drawing(renderer.part), [renderer]);
+  const Draw = asTable && renderer.lines === true ? ChartTable : drawn;
   const click = (where: string, entity: EntityValues | undefined, name?: string, extra?: unknown): void => {
     const actions = actionsOf(widget.config, where);
     const action = name === undefined ? actions[0] : actions.find((one) => one.name === name);

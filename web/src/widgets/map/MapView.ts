@@ -171,7 +171,13 @@ export class MapView {
       return;
     }
     const bounds = L.latLngBounds([]);
-    placed.forEach((item) => this.boundsOf(item).forEach((at) => bounds.extend(at)));
+    placed.forEach((item) => {
+      if (item.place !== undefined && item.steps.length === 0) {
+        bounds.extend(this.plane.toLatLng(item.place));
+      } else {
+        this.boundsOf(item).forEach((at) => bounds.extend(at));
+      }
+    });
     if (bounds.isValid()) {
       this.map.fitBounds(bounds, { padding: [30, 30], maxZoom: this.model.zoom ?? this.model.fitZoom, animate: false });
     }

@@ -19,23 +19,30 @@ function numberOf(entity: EntityValues, keys: DataKey[]): number | undefined {
   for (const key of keys) {
     const value = latestOf(entity, key)?.value;
     // An empty text is no place, and neither is null, which clearing leaves behind.
-    if (value !== undefined && value.trim() !== "" && Number.isFinite(Number(value))) {
-      return Number(value);
+    const read = value === undefined || value.trim() === "" ? NaN : Number(value);
+    if (Number.isFinite(read)) {
+      return read;
     }
   }
   return undefined;
 }
 
 /** Whether a place can be drawn: on the globe, or anywhere near a picture. */
-export function isPlace([x, y]: Place, kind: "geo" | "image"): boolean {
+export function isPlace(place: Place, kind: "geo" | "image"): boolean {
+  const x = place[0];
+  const y = place[1];
   return Number.isFinite(x) && Number.isFinite(y) && (kind === "image" || (Math.abs(x) <= 90 && Math.abs(y) <= 540));
 }
 
 /** Returns the place of an entity; none if it has none, or no valid one. */
 export function placeOf(layer: Pick<MapLayer, "x" | "y">, entity: EntityValues, kind: "geo" | "image"): Place | undefined {
   const x = numberOf(entity, layer.x);
-  const y = numberOf(entity, layer.y);
-  return x === undefined || y === undefined || !isPlace([x, y], kind) ? undefined : [x, y];
+  const y = x === undefined ? undefined : numberOf(entity, layer.y);
+  if (x === undefined || y === undefined) {
+    return undefined;
+  }
+  const place: Place = [x, y];
+  return isPlace(place, kind) ? place : undefined;
 }
 
 function parsed(value: string | undefined): unknown {

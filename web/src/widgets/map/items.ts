@@ -1,7 +1,7 @@
 // The things on a map: an entity on a layer, with its place, colour and texts.
 
 import { useEffect, useMemo, useRef, useState } from "react";
-import type { DataKey, Json } from "@/dashboard/model";
+import type { DataKey, Datasource, Json } from "@/dashboard/model";
 import { latestOf, type EntityValues, type SourceValues } from "@/dashboard/source";
 import { callInSandbox } from "@/sandbox/calls";
 import tinycolor from "@/sandbox/tinycolor.js?raw";
@@ -30,6 +30,8 @@ export interface MapItem {
   imageSize: number;
 }
 
+const NO_STEPS: Step[] = [];
+
 /** Whether an item has a place to be drawn at. */
 export function isPlaced(item: MapItem): boolean {
   return item.place !== undefined || item.line !== undefined || item.circle !== undefined;
@@ -53,41 +55,66 @@ function shapeText(layer: MapLayer, entity: EntityValues): string | undefined {
   return key === undefined ? undefined : latestOf(entity, key)?.value;
 }
 
-function makeItem(layer: MapLayer, entity: EntityValues, data: Json, kind: "geo" | "image"): MapItem {
-  const steps = layer.kind === "trips" ? stepsOf(layer, entity, kind) : [];
-  return {
-    id: `${layer.id}/${entity.id.id}`,
-    layer,
-    entity,
-    data,
-    place: layer.kind === "markers" ? placeOf(layer, entity, kind) : steps.at(-1)?.place,
-    line: layer.kind === "polygons" || layer.kind === "polylines" ? readLine(shapeText(layer, entity), layer.kind === "polygons") : undefined,
-    circle: layer.kind === "circles" ? readCircle(shapeText(layer, entity)) : undefined,
-    steps,
-    color: colorFor(mainColor(layer), entity),
-    stroke: colorFor(strokeColor(layer), entity),
-    label: layer.label.show ? fillMarkup(layer.label.pattern, data, layer.keys) : undefined,
-    image: layer.marker.type === "image" ? layer.marker.image : "",
-    imageSize: layer.marker.size,
-  };
+/** An item as its layer says it is. Texts are made when somebody reads them: of ten thousand things few are near enough to show theirs. */
+class EntityItem implements MapItem {
+  readonly id: string;
+  readonly place: Place | undefined;
+  readonly line: Nested[] | undefined;
+  readonly circle: Circle | undefined;
+  readonly steps: Step[];
+  readonly color: string;
+  readonly stroke: string;
+  readonly image: string;
+  readonly imageSize: number;
+  private known: Json | undefined;
+  private written: string | undefined;
+
+  constructor(
+    readonly layer: MapLayer,
+    readonly entity: EntityValues,
+    private readonly source: Datasource | undefined,
+    private readonly index: number,
+    kind: "geo" | "image",
+  ) {
+    this.id = `${layer.id}/${entity.id.id}`;
+    this.steps = layer.kind === "trips" ? stepsOf(layer, entity, kind) : NO_STEPS;
+    this.place = layer.kind === "markers" ? placeOf(layer, entity, kind) : this.steps.at(-1)?.place;
+    this.line = layer.kind === "polygons" || layer.kind === "polylines" ? readLine(shapeText(layer, entity), layer.kind === "polygons") : undefined;
+    this.circle = layer.kind === "circles" ? readCircle(shapeText(layer, entity)) : undefined;
+    this.color = colorFor(mainColor(layer), entity);
+    this.stroke = colorFor(strokeColor(layer), entity);
+    this.image = layer.marker.type === "image" ? layer.marker.image : "";
+    this.imageSize = layer.marker.size;
+  }
+
+  get data(): Json {
+    this.known ??= formatted(this.entity, this.layer.keys, this.source, this.index);
+    return this.known;
+  }
+
+  get label(): string | undefined {
+    const { show, pattern } = this.layer.label;
+    this.written ??= show ? fillMarkup(pattern, this.data, this.layer.keys) : undefined;
+    return this.written;
+  }
 }
 
 /** Makes the items of a map; those whose entity hasn't changed stay the same objects. */
 export class ItemMaker {
-  private known = new Map<string, MapItem>();
+  private made: MapItem[] = [];
 
   constructor(private readonly model: MapModel) {}
 
   make(sources: readonly SourceValues[]): MapItem[] {
-    const items = this.model.layers.flatMap((layer) => {
+    const known = new Map(this.made.map((item) => [item.id, item]));
+    this.made = this.model.layers.flatMap((layer) => {
       const { entities, source } = sources[layer.source] ?? { entities: [], source: undefined };
       return entities.map((entity, n): MapItem => {
-        const before = this.known.get(`${layer.id}/${entity.id.id}`);
-        return before?.entity === entity ? before : makeItem(layer, entity, formatted(entity, layer.keys, source, n), this.model.kind);
+        const before = known.size === 0 ? undefined : known.get(`${layer.id}/${entity.id.id}`);
+        return before?.entity === entity ? before : new EntityItem(layer, entity, source, n, this.model.kind);
       });
     });
-    this.known = new Map(items.map((item) => [item.id, item]));
-    return items;
+    return this.made;
   }
 }
 
@@ -128,6 +155,7 @@ async function worked(layer: MapLayer, items: MapItem[], all: Json[], aspect: nu
     const place: Place | undefined = typeof moved?.x === "number" && typeof moved.y === "number" ? [moved.x, moved.y] : item.place;
     return {
       ...item,
+      data: item.data,
       label: typeof labels[n] === "string" ? labels[n] : item.label,
       color: safeColor(colors[n]) ?? item.color,
       stroke: safeColor(strokes[n]) ?? item.stroke,
@@ -168,6 +196,7 @@ export function useMapItems(model: MapModel, sources: readonly SourceValues[], a
 /** Returns the markup of an item's tooltip, which is not clean yet. */
 export async function tooltipMarkup(tooltip: Written, item: MapItem, all: readonly MapItem[], more: Json = {}): Promise<string> {
   const data = { ...item.data, ...more };
-  const [made] = await results(tooltip.body, [item], all.map((one) => one.data), NAMES, (one) => [data, all.map((other) => other.data), one.data["dsIndex"], {}]);
+  const others = tooltip.body === undefined ? [] : all.map((one) => one.data);
+  const [made] = await results(tooltip.body, [item], others, NAMES, (one) => [data, others, one.data["dsIndex"], {}]);
   return typeof made === "string" ? made : fillMarkup(tooltip.pattern, data, item.layer.keys);
 }

@@ -1,10 +1,10 @@
 // Markers on the plane; where they would be too many, near ones are drawn as one with their number.
 
 import L from "leaflet";
-import Supercluster from "supercluster";
 import { t } from "@/i18n";
 import { imageUrl } from "@/ui/images";
 import type { Place } from "./geometry";
+import { Grouping } from "./grouping";
 import type { MapItem } from "./items";
 import { lookOf, markerElement } from "./markerElement";
 import type { Plane } from "./plane";
@@ -21,8 +21,6 @@ interface Drawn {
   look: string;
 }
 
-type Groups = Supercluster<{ n: number }, Record<string, never>>;
-
 export interface MarkerEvents {
   click: (item: MapItem) => void;
   hover: (item: MapItem, entered: boolean) => void;
@@ -36,8 +34,9 @@ function showImage(link: string, show: (url: string) => void): void {
 export class Markers {
   private readonly drawn = new Map<string, Drawn>();
   private items: MapItem[] = [];
-  private readonly byId = new Map<string, MapItem>();
-  private groups: Groups | undefined;
+  /** The items by their ids, once one is asked for. */
+  private byId: ReadonlyMap<string, MapItem> | undefined;
+  private groups: Grouping | undefined;
   private draggable: (item: MapItem) => boolean = () => false;
 
   constructor(
@@ -57,20 +56,22 @@ export class Markers {
   show(items: MapItem[], draggable: (item: MapItem) => boolean): void {
     this.items = items;
     this.draggable = draggable;
-    this.byId.clear();
-    items.forEach((item) => this.byId.set(item.id, item));
+    this.byId = undefined;
     const clustering = items[0]?.layer.clustering;
     const isGrouped = items.length > MOST_SINGLE || items.some((item) => item.layer.clustering.enabled);
     this.groups = isGrouped ? this.group(items, clustering?.radius ?? 80, clustering?.maxZoom) : undefined;
     this.refresh();
   }
 
-  private group(items: MapItem[], radius: number, maxZoom: number | undefined): Groups {
-    const groups: Groups = new Supercluster({ radius, extent: 256, maxZoom: Math.min(MAX_GROUP_ZOOM, maxZoom ?? MAX_GROUP_ZOOM) });
+  private group(items: readonly MapItem[], radius: number, maxZoom: number | undefined): Grouping {
     const plane = this.plane();
-    return groups.load(
-      items.map((item, n) => ({ type: "Feature", properties: { n }, geometry: { type: "Point", coordinates: plane.toGlobe(item.place ?? [0, 0]) } })),
-    );
+    return new Grouping(items.length, (n) => plane.toGlobe(items[n]?.place ?? [0, 0]), radius, Math.floor(Math.min(MAX_GROUP_ZOOM, maxZoom ?? MAX_GROUP_ZOOM)));
+  }
+
+  /** Returns an item as it is now. */
+  private newest(item: MapItem): MapItem {
+    this.byId ??= new Map(this.items.map((one) => [one.id, one]));
+    return this.byId.get(item.id) ?? item;
   }
 
   private refresh(): void {
@@ -91,7 +92,7 @@ export class Markers {
     }
   }
 
-  private refreshGroups(groups: Groups, wanted: Set<string>): void {
+  private refreshGroups(groups: Grouping, wanted: Set<string>): void {
     const plane = this.plane();
     const view = this.map.getBounds().pad(PADDING);
     const corners = [plane.toGlobe(plane.toPlace(view.getSouthWest())), plane.toGlobe(plane.toPlace(view.getNorthEast()))];
@@ -99,18 +100,16 @@ export class Markers {
     const [east, north] = corners[1] ?? [180, 85];
     const isWhole = plane.kind === "geo" && view.getEast() - view.getWest() >= 360;
     const zoom = Math.max(0, Math.floor(plane.globeZoom(this.map.getZoom())));
-    for (const found of groups.getClusters(isWhole ? [-180, south, 180, north] : [west, south, east, north], zoom)) {
-      const [lng = 0, lat = 0] = found.geometry.coordinates;
-      const properties = found.properties;
-      if ("cluster" in properties && properties.cluster) {
+    for (const { alone, count, lng, lat } of groups.at(zoom, isWhole ? [-180, south, 180, north] : [west, south, east, north])) {
+      if (alone === undefined) {
         // Places and number in the name: a group that stays the same is not drawn anew when values change.
-        const id = `group ${zoom} ${lng.toFixed(5)} ${lat.toFixed(5)} ${properties.point_count}`;
+        const id = `group ${zoom} ${lng.toFixed(5)} ${lat.toFixed(5)} ${count}`;
         wanted.add(id);
         if (!this.drawn.has(id)) {
-          this.drawGroup(id, plane.toLatLng(plane.fromGlobe(lng, lat)), properties.point_count);
+          this.drawGroup(id, plane.toLatLng(plane.fromGlobe(lng, lat)), count);
         }
       } else {
-        const item = this.items[(properties as { n: number }).n];
+        const item = this.items[alone];
         if (item !== undefined) {
           wanted.add(item.id);
           this.draw(item);
@@ -136,16 +135,13 @@ export class Markers {
   private open(at: L.LatLng, count: number): void {
     const [lng, lat] = this.plane().toGlobe(this.plane().toPlace(at));
     const zoom = Math.max(0, Math.floor(this.plane().globeZoom(this.map.getZoom())));
-    const near = this.groups
-      ?.getClusters([lng - 1e-4, lat - 1e-4, lng + 1e-4, lat + 1e-4], zoom)
-      .find((one) => "cluster" in one.properties && one.properties.point_count === count);
-    if (near === undefined || !("cluster" in near.properties) || this.groups === undefined) {
+    const near = this.groups?.at(zoom, [lng - 1e-4, lat - 1e-4, lng + 1e-4, lat + 1e-4]).find((one) => one.alone === undefined && one.count === count);
+    if (near === undefined || this.groups === undefined) {
       this.map.setView(at, this.map.getZoom() + 2);
       return;
     }
-    const leaves = this.groups.getLeaves(near.properties.cluster_id, Infinity);
-    const places = leaves.flatMap((leaf): Place[] => {
-      const place = this.items[(leaf.properties as { n: number }).n]?.place;
+    const places = this.groups.membersOf(near).flatMap((n): Place[] => {
+      const place = this.items[n]?.place;
       return place === undefined ? [] : [place];
     });
     const bounds = L.latLngBounds(places.map((place) => this.plane().toLatLng(place)));
@@ -162,7 +158,7 @@ export class Markers {
     const mayMove = this.draggable(item);
     if (known === undefined) {
       const marker = L.marker(at, { icon: this.icon(item), title: item.entity.name, draggable: mayMove, riseOnHover: true });
-      const current = (): MapItem => this.byId.get(item.id) ?? item;
+      const current = (): MapItem => this.newest(item);
       marker.on("click", () => this.events.click(current()));
       marker.on("mouseover", () => this.events.hover(current(), true));
       marker.on("mouseout", () => this.events.hover(current(), false));

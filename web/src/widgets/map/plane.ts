@@ -22,8 +22,8 @@ export class Plane {
     return L.latLngBounds([-this.height, 0], [0, WIDTH]);
   }
 
-  toLatLng([x, y]: Place): L.LatLng {
-    return this.kind === "geo" ? L.latLng(x, y) : L.latLng(-y * this.height, x * WIDTH);
+  toLatLng(place: Place): L.LatLng {
+    return this.kind === "geo" ? new L.LatLng(place[0], place[1]) : new L.LatLng(-place[1] * this.height, place[0] * WIDTH);
   }
 
   toPlace(at: L.LatLng): Place {
@@ -47,7 +47,9 @@ export class Plane {
   }
 
   /** Longitude and latitude on a globe for grouping near markers; pictures are laid onto a part of it. */
-  toGlobe([x, y]: Place): [number, number] {
+  toGlobe(place: Place): [number, number] {
+    const x = place[0];
+    const y = place[1];
     if (this.kind === "geo") {
       return [((((y + 180) % 360) + 360) % 360) - 180, Math.max(-85, Math.min(85, x))];
     }

@@ -1,0 +1,5 @@
+// Runs before the application has come, which is much more.
+
+import { askAhead } from "./ahead";
+
+askAhead(location.pathname, location.search);
