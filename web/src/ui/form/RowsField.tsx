@@ -22,6 +22,8 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
     change(fromRows(next.map((row) => row.values), keyed, keyPrefix !== undefined));
   };
   const fields = field.fields ?? [];
+  const keys = keyed === undefined ? [] : rows.map((row) => row.values[keyed]);
+  const twice = keys.find((key, at) => key !== undefined && key !== "" && keys.indexOf(key) < at);
   const added = (): FormValues => {
     const key = keyed === undefined || keyPrefix === undefined ? {} : { [keyed]: freeKey(rows.map((row) => row.values), keyed, keyPrefix) };
     return { ...initialValues(fields, {}), ...key };
@@ -46,6 +48,11 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
             </Button>
           </Fieldset>
         ))}
+        {twice !== undefined && (
+          <Text size="sm" role="alert" c="var(--mantine-color-error)">
+            {t("“{name}” is there twice, and only the last one would be kept.", { name: t(String(twice)) })}
+          </Text>
+        )}
         <Group>
           <Button
             size="xs"
