@@ -24,6 +24,11 @@ export function commandsOf(commands: Commands, path: readonly string[] = []): { 
     : [{ label: `${(path.at(-1) ?? "").toUpperCase()}${path.includes("docker") ? " (Docker)" : ""}`, command: [commands].flat().join("\n") }];
 }
 
+/** The host that this page came from is reached at the port of this page, which the server's settings may not know. */
+export function reachable(command: string, site: { origin: string; hostname: string; protocol: string }): string {
+  return site.protocol === "http:" ? command.replace(new RegExp(`http://${site.hostname.replaceAll(/[.[\]]/g, "\\$&")}(:\\d+)?/`), `${site.origin}/`) : command;
+}
+
 export function ConnectTab({ entity }: { entity: Entity }): ReactElement {
   const credentials = useQuery({
     queryKey: ["credentials", entity.id.id],
@@ -31,7 +36,7 @@ export function ConnectTab({ entity }: { entity: Entity }): ReactElement {
   });
   const known = useQuery({
     queryKey: ["connectivity", entity.id.id, credentials.data],
-    queryFn: async () => commandsOf(await api.get<Commands>(`/api/device-connectivity/${entity.id.id}`)),
+    queryFn: async () => commandsOf(await api.get<Commands>(`/api/device-connectivity/${entity.id.id}`)).map(({ label, command }) => ({ label, command: reachable(command, location) })),
   });
   const [wanted, setWanted] = useState("");
   const shown = known.data?.find(({ label }) => label === wanted) ?? known.data?.[0];
