@@ -128,7 +128,7 @@ async function worked(layer: MapLayer, items: MapItem[], all: Json[], aspect: nu
     const place: Place | undefined = typeof moved?.x === "number" && typeof moved.y === "number" ? [moved.x, moved.y] : item.place;
     return {
       ...item,
-      label: typeof labels[n] === "string" ? labels[n] : item.label,
+      label: typeof labels[n] === "string" ? fillMarkup(labels[n], item.data, layer.keys) : item.label,
       color: safeColor(colors[n]) ?? item.color,
       stroke: safeColor(strokes[n]) ?? item.stroke,
       image: typeof image?.url === "string" && isOwnImage(image.url, layer.marker) ? image.url : item.image,
@@ -169,5 +169,5 @@ export function useMapItems(model: MapModel, sources: readonly SourceValues[], a
 export async function tooltipMarkup(tooltip: Written, item: MapItem, all: readonly MapItem[], more: Json = {}): Promise<string> {
   const data = { ...item.data, ...more };
   const [made] = await results(tooltip.body, [item], all.map((one) => one.data), NAMES, (one) => [data, all.map((other) => other.data), one.data["dsIndex"], {}]);
-  return typeof made === "string" ? made : fillMarkup(tooltip.pattern, data, item.layer.keys);
+  return fillMarkup(typeof made === "string" ? made : tooltip.pattern, data, item.layer.keys);
 }
