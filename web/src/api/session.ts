@@ -104,7 +104,13 @@ export function loginPath(next: string): string {
   return next === "/" || next === "/home" ? "/login" : `/login?next=${encodeURIComponent(next)}`;
 }
 
+/** Where the server leads those whose link from a mail is too old, and what they are told. */
+export const EXPIRED_LINKS: Readonly<Record<string, string>> = {
+  "/activationLinkExpired": "This activation link is too old. Ask your administrator for a new one.",
+  "/passwordResetLinkExpired": "This link is too old. Ask for a new one below.",
+};
+
 /** Accepts a path to return to only if it stays on this site. */
 export function safeNext(next: string | null): string {
-  return next !== null && /^\/(?![/\\])/.test(next) ? next : "/";
+  return next !== null && !(next in EXPIRED_LINKS) && /^\/(?![/\\])/.test(next) ? next : "/";
 }

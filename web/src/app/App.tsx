@@ -5,10 +5,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Component, useEffect, type ReactElement, type ReactNode } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { api, goToLogin } from "@/api/client";
-import { currentClaims, enterAsVisitor, SessionEnded, type TokenClaims } from "@/api/session";
+import { currentClaims, enterAsVisitor, EXPIRED_LINKS, loginPath, SessionEnded, type TokenClaims } from "@/api/session";
 import type { User } from "@/api/types";
 import { t, takeLanguage, useLanguage } from "@/i18n";
 import { messageOf, Problem, TextLink, Waiting } from "@/ui/feedback";
+import { ConnectionBanner } from "./ConnectionBanner";
 import { BARE, beginOf, detourOf, onlyOf } from "./begin";
 import { ROUTES } from "./routes";
 import { SCREENS } from "./screens";
@@ -91,13 +92,16 @@ export function App(): ReactElement {
   useLanguage();
   const [path] = useLocation();
   const isPublic = BARE.test(path) && new URLSearchParams(location.search).has("publicId");
-  const isKnown = isPublic || currentClaims() !== undefined;
+  const isTooOld = path in EXPIRED_LINKS;
+  const isKnown = (isPublic || currentClaims() !== undefined) && !isTooOld;
   const user = useQuery({ queryKey: ["own user"], enabled: isKnown, queryFn: loadUser });
   useEffect(() => {
-    if (!isKnown) {
+    if (isTooOld) {
+      location.replace(loginPath(path));
+    } else if (!isKnown) {
       goToLogin();
     }
-  }, [isKnown]);
+  }, [isKnown, isTooOld, path]);
   const wanted = user.data?.additionalInfo?.lang;
   useEffect(() => {
     void takeLanguage(wanted);
@@ -118,6 +122,7 @@ export function App(): ReactElement {
     <SessionContext value={session}>
       {BARE.test(path) || isOnly ? (
         <main>
+          <ConnectionBanner />
           {isOnly && (
             <Group justify="flex-end" px="md" pt="xs">
               {!BARE.test(path) && <TextLink to="/">{t("Dashboard")}</TextLink>}

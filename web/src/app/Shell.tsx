@@ -1,26 +1,18 @@
 // The frame of all screens: menu, connection, search, the user.
 
-import { Anchor, AppShell, Box, Burger, Button, Group, Text } from "@mantine/core";
+import { Anchor, AppShell, Box, Burger, Button, Group } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { lazy, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { useNoticeSettings } from "@/alarms/noticeSettings";
 import { t } from "@/i18n";
-import { useConnection } from "@/live/socket";
+import { ConnectionBanner } from "./ConnectionBanner";
 import { menuFor } from "./menu";
 import { OverloadHint } from "./OverloadHint";
 import { Palette } from "./Palette";
 import { useSession } from "./session";
 import { UserMenu } from "./UserMenu";
 import classes from "./shell.module.css";
-
-function ConnectionBanner(): ReactElement | null {
-  return useConnection() === "reconnecting" ? (
-    <Text role="status" ta="center" py={4} bg="var(--mantine-color-yellow-light)">
-      {t("The connection is lost. Values may be old until it is back.")}
-    </Text>
-  ) : null;
-}
 
 const AlarmNotices = lazy(() => import("@/alarms/AlarmNotices"));
 

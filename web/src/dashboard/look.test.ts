@@ -17,6 +17,7 @@ test("a card has its own look, and nothing that reaches beyond it", () => {
   expect(cardStyle("system.cards.value_card", { backgroundColor: "rgba(0, 0, 0, 0)" }, {})).toEqual({ background: "rgba(0, 0, 0, 0)" });
   expect(fontStyle({ size: 18, sizeUnit: "px", weight: "500", lineHeight: "24px", style: "normal" })).toEqual({ fontSize: "18px", fontWeight: "500", lineHeight: "24px" });
   expect(titleStyle({ titleColor: "#ff0000", titleFont: null })).toEqual({ color: "#ff0000" });
+  expect(titleStyle({ titleColor: "rgba(0, 0, 0, 0.54)" }), "the soft black of light themes follows the theme, too").toEqual({});
 });
 
 test("a newer widget keeps free within its card what it usually does", () => {

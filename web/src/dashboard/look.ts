@@ -46,7 +46,7 @@ export function fontStyle(value: unknown): CSSProperties {
 }
 
 /** The usual colour of text in files, which follows the theme instead. */
-const isImplicitBlack = (color: string): boolean => /^(rgba?\(0, ?0, ?0(, ?(0?\.8\d*|1))?\)|#000(000)?|#212121)$/i.test(color);
+const isImplicitBlack = (color: string): boolean => /^(rgba?\(0, ?0, ?0(, ?(0?\.[3-9]\d*|1))?\)|#000(000)?|#212121)$/i.test(color);
 
 /** Returns the colour behind a card. Newer widgets have it within them, before a card that can't be seen. */
 function backgroundOf(fqn: string, config: Json, settings: Json): string | undefined {

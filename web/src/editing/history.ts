@@ -12,8 +12,24 @@ export function begin<T>(present: T): History<T> {
   return { past: [], present, future: [] };
 }
 
-export function apply<T>(history: History<T>, next: T): History<T> {
+/** `goesOn` makes it part of the step before. */
+export function apply<T>(history: History<T>, next: T, goesOn = false): History<T> {
+  if (goesOn && history.past.length > 0 && history.future.length === 0) {
+    return { ...history, present: next };
+  }
   return next === history.present ? history : { past: [...history.past, history.present].slice(-MOST), present: next, future: [] };
+}
+
+/** Typing that pauses for longer begins another step, milliseconds. */
+const PAUSE_MS = 1_500;
+let typed: { field: Element | null; at: number } = { field: null, at: 0 };
+
+/** Whether the same field is typed into as a moment ago: a word is one step, not each of its letters. */
+export function goesOn(field: Element | null = document.activeElement, now = Date.now()): boolean {
+  const isText = field?.matches("input:not([type=checkbox], [type=radio]), textarea, [contenteditable=true]") === true;
+  const same = isText && field === typed.field && now - typed.at < PAUSE_MS;
+  typed = { field, at: now };
+  return same;
 }
 
 export function undo<T>({ past, present, future }: History<T>): History<T> {

@@ -35,6 +35,8 @@ export function AddDrawer({ kind, preset = NO_PRESET }: { kind: EntityKind; pres
         opened={adding}
         onClose={close}
         position="right"
+        // A click beside a long form must not put it away.
+        closeOnClickOutside={false}
         size={fields.length > 8 ? "xl" : "md"}
         title={t(`Add: ${kind.singular}`)}
         closeButtonProps={{ "aria-label": t("Close") }}

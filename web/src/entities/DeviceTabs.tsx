@@ -1,6 +1,6 @@
 // How a device connects, with its first values live beside it, and commands to it.
 
-import { Button, Code, CopyButton, Group, Stack, Switch, Text, TextInput, Textarea, Title } from "@mantine/core";
+import { Button, Code, CopyButton, Group, SegmentedControl, Stack, Switch, Text, TextInput, Textarea, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactElement } from "react";
 import { api } from "@/api/client";
@@ -15,13 +15,18 @@ interface Credentials {
   credentialsId: string;
 }
 
-/** Returns commands that send one value as the device, for the address that this page came from. */
-export function sendCommands(token: string, site: { origin: string; hostname: string }): { label: string; command: string }[] {
-  const host = site.hostname.replace(/^\[|\]$/g, "");
-  return [
-    { label: "HTTP", command: `curl -d '{"temperature": 21.5}' ${site.origin}/api/v1/${token}/telemetry` },
-    { label: "MQTT", command: `mosquitto_pub -h ${host} -q 1 -u ${token} -t v1/devices/me/telemetry -m '{"temperature": 22.5}'` },
-  ];
+type Commands = string | string[] | { [name: string]: Commands };
+
+/** Returns the commands that send one value as the device, each under the name of its protocol. */
+export function commandsOf(commands: Commands, path: readonly string[] = []): { label: string; command: string }[] {
+  return typeof commands === "object" && !Array.isArray(commands)
+    ? Object.entries(commands).flatMap(([name, inner]) => commandsOf(inner, [...path, name]))
+    : [{ label: `${(path.at(-1) ?? "").toUpperCase()}${path.includes("docker") ? " (Docker)" : ""}`, command: [commands].flat().join("\n") }];
+}
+
+/** The host that this page came from is reached at the port of this page, which the server's settings may not know. */
+export function reachable(command: string, site: { origin: string; hostname: string; protocol: string }): string {
+  return site.protocol === "http:" ? command.replace(new RegExp(`http://${site.hostname.replaceAll(/[.[\]]/g, "\\$&")}(:\\d+)?/`), `${site.origin}/`) : command;
 }
 
 export function ConnectTab({ entity }: { entity: Entity }): ReactElement {
@@ -29,6 +34,12 @@ export function ConnectTab({ entity }: { entity: Entity }): ReactElement {
     queryKey: ["credentials", entity.id.id],
     queryFn: () => api.get<Credentials>(`/api/device/${entity.id.id}/credentials`),
   });
+  const known = useQuery({
+    queryKey: ["connectivity", entity.id.id, credentials.data],
+    queryFn: async () => commandsOf(await api.get<Commands>(`/api/device-connectivity/${entity.id.id}`)).map(({ label, command }) => ({ label, command: reachable(command, location) })),
+  });
+  const [wanted, setWanted] = useState("");
+  const shown = known.data?.find(({ label }) => label === wanted) ?? known.data?.[0];
   if (credentials.isPending) {
     return <Waiting />;
   }
@@ -41,22 +52,22 @@ export function ConnectTab({ entity }: { entity: Entity }): ReactElement {
       <Text>
         {t(credentialsType === "ACCESS_TOKEN" ? "Access token" : "Credentials")}: <Code>{credentialsId}</Code>
       </Text>
-      {credentialsType === "ACCESS_TOKEN" &&
-        sendCommands(credentialsId, location).map(({ label, command }) => (
-          <div key={label}>
-            <Group gap="sm" mb={4}>
-              <Text fw={600}>{label}</Text>
-              <CopyButton value={command}>
-                {({ copied, copy }) => (
-                  <Button size="compact-xs" variant="default" onClick={copy}>
-                    {t(copied ? "Copied" : "Copy")}
-                  </Button>
-                )}
-              </CopyButton>
-            </Group>
-            <Code block>{command}</Code>
-          </div>
-        ))}
+      {known.isError && <Problem error={known.error} />}
+      {shown !== undefined && (
+        <div>
+          <Group gap="sm" mb={4}>
+            <SegmentedControl size="xs" aria-label={t("Protocol")} value={shown.label} onChange={setWanted} data={(known.data ?? []).map(({ label }) => label)} />
+            <CopyButton value={shown.command}>
+              {({ copied, copy }) => (
+                <Button size="compact-xs" variant="default" onClick={copy}>
+                  {t(copied ? "Copied" : "Copy")}
+                </Button>
+              )}
+            </CopyButton>
+          </Group>
+          <Code block tabIndex={0}>{shown.command}</Code>
+        </div>
+      )}
       <Title order={2} size="h4">
         {t("What arrives")}
       </Title>

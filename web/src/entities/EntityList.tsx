@@ -12,6 +12,7 @@ import { AddDrawer } from "./AddDrawer";
 import { EntityTable } from "./EntityTable";
 import type { EntityKind } from "./kinds";
 
+const ClaimButton = lazy(() => import("./ClaimButton"));
 const BulkImport = lazy(() => import("./BulkImport"));
 
 export default function EntityList({ kind }: { kind: EntityKind }): ReactElement {
@@ -39,6 +40,11 @@ export default function EntityList({ kind }: { kind: EntityKind }): ReactElement
         <Title order={1} size="h2">
           {t(kind.plural)}
         </Title>
+        {kind.type === "DEVICE" && authority === "CUSTOMER_USER" && (
+          <Suspense>
+            <ClaimButton />
+          </Suspense>
+        )}
         {mayWrite && (
           <Group gap="xs">
             {kind.bulkImport === true && (

@@ -3,11 +3,12 @@
 import { Badge, Button, Group, Modal, Tabs, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useState, type ReactElement } from "react";
+import { lazy, Suspense, useRef, useState, type ReactElement } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { ApiError, api } from "@/api/client";
 import type { Entity } from "@/api/types";
 import { useSession } from "@/app/session";
+import { Leaving } from "@/editing/Leaving";
 import { t } from "@/i18n";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { FieldsForm, type FormValues } from "@/ui/FieldsForm";
@@ -48,12 +49,18 @@ const LABELS: Record<EntityTab, string> = {
 };
 
 /** Details can be changed in place. Somebody else's change in between is shown, and decided on, before one is lost. */
-function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): ReactElement {
+function DetailsTab({ kind, entity: newest }: { kind: EntityKind; entity: Entity }): ReactElement {
   const { authority } = useSession();
+  // What is typed belongs to the entity as it was then: a newer one, which the page asks for by itself, must not put it away.
+  const [touched, setTouched] = useState(false);
+  const begun = useRef(newest);
+  begun.current = touched ? begun.current : newest;
+  const entity = begun.current;
   const cache = useQueryClient();
   const [conflict, setConflict] = useState<FormValues>();
   const mayWrite = mayChange(kind, entity, authority);
   const refresh = async (): Promise<void> => {
+    setTouched(false);
     await cache.invalidateQueries({ queryKey: ["entity", entity.id.id] });
   };
   const fields = formOf(kind, false);
@@ -73,9 +80,9 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
   };
   /** Puts what was changed here onto what the other has saved meanwhile. */
   const keepMine = async (mine: FormValues): Promise<void> => {
-    const newest = await api.get<Entity>(`${kind.one}/${entity.id.id}`);
+    const theirs = await api.get<Entity>(`${kind.one}/${entity.id.id}`);
     const changed = fields.filter(({ name }) => JSON.stringify(valueAt(mine, name)) !== JSON.stringify(valueAt(initial, name)));
-    await save(changed.reduce((values, { name }) => withValue(values, name, valueAt(mine, name)), formValues(kind, newest)), newest["version"]);
+    await save(changed.reduce((values, { name }) => withValue(values, name, valueAt(mine, name)), formValues(kind, theirs)), theirs["version"]);
   };
   if (!mayWrite) {
     return (
@@ -98,9 +105,11 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
         fields={fields}
         values={initial}
         action="Save"
+        onTouched={() => setTouched(true)}
         onSave={(values) => save(values, entity["version"])}
         more={(values, change) => <TestButtons kind={kind} values={values} change={change} />}
       />
+      <Leaving dirty={touched} kept={false} />
       <Modal opened={conflict !== undefined} onClose={() => setConflict(undefined)} title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
         <Text mb="md">{t("Keep your values, or take those of the other?")}</Text>
         <Group>

@@ -94,6 +94,10 @@ const SYSTEM: Authority[] = ["SYS_ADMIN"];
 const THING: EntityTab[] = ["details", "telemetry", "dashboard", "attributes", "alarms", "relations", "events", "audit"];
 const FIELDS: EntityTab[] = ["calculatedFields", "alarmRules"];
 const CUSTOMER: Column<Entity> = { key: "customerTitle", label: "Customer", sortable: true, text: (row) => (row["customerIsPublic"] === true ? t("Public") : textOf(row["customerTitle"])) };
+const CUSTOMERS: Column<Entity> = {
+  key: "assignedCustomers", label: "Customers",
+  text: (row) => (Array.isArray(row["assignedCustomers"]) ? row["assignedCustomers"].map((one: { title?: string; public?: boolean }) => (one.public === true ? t("Public") : (one.title ?? ""))).join(", ") : ""),
+};
 const GATEWAY: Column<Entity> = { key: "gateway", label: "Gateway", text: (row) => (isGateway(row) ? t("Yes") : "") };
 
 const LIBRARIANS: Authority[] = ["SYS_ADMIN", "TENANT_ADMIN"];
@@ -242,7 +246,7 @@ export const KINDS: EntityKind[] = [
     section: "Overview",
     list: { TENANT_ADMIN: "/api/tenant/dashboards", CUSTOMER_USER: "/api/customer/{customerId}/dashboards" },
     one: "/api/dashboard",
-    columns: [column("title", "Title"), CREATED],
+    columns: [column("title", "Title"), CUSTOMERS, CREATED],
     fields: [TITLE],
     writers: TENANT,
     tabs: ["details", "audit"],

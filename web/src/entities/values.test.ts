@@ -1,3 +1,4 @@
+import { commandsOf, reachable } from "./DeviceTabs";
 import { expect, test } from "vitest";
 import { deletionOf } from "./DeleteSeries";
 import { relationFields, relationOf } from "./RelationsTab";
@@ -40,4 +41,14 @@ test("values are shown by a widget with an alias of their entity, beside what th
   expect(Object.keys(twice["widgets"] as object)).toHaveLength(2);
   expect(Object.values(twice["entityAliases"] as Record<string, { alias: string }>).map(({ alias }) => alias)).toEqual(["Pump"]);
   expect(JSON.stringify(twice)).toContain('"name":"c","type":"attribute"');
+});
+
+test("commands for the host of this page go to its port, others stay", () => {
+  const site = { origin: "http://10.0.0.7:9090", hostname: "10.0.0.7", protocol: "http:" };
+  expect(reachable('curl "http://10.0.0.7:8080/api/v1/t/telemetry"', site)).toBe('curl "http://10.0.0.7:9090/api/v1/t/telemetry"');
+  expect(reachable('curl "http://iot.example:8080/api/v1/t/telemetry"', site)).toBe('curl "http://iot.example:8080/api/v1/t/telemetry"');
+  expect(commandsOf({ mqtt: { mqtts: ["curl a", "mosquitto_pub b"], docker: { mqtt: "docker c" } } })).toEqual([
+    { label: "MQTTS", command: "curl a\nmosquitto_pub b" },
+    { label: "MQTT (Docker)", command: "docker c" },
+  ]);
 });

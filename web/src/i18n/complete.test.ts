@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { wordsOf } from "@/ui/form/values";
 import german from "./de.json";
 
 const root = join(import.meta.dirname, "..");
@@ -9,11 +10,17 @@ const PLURAL = /\bplural\(\s*[^"]*?"((?:[^"\\]|\\.)+)",\s*"((?:[^"\\]|\\.)+)"/g;
 /** Texts that code translates: in `t(…)` itself, or in declarations whose labels it translates. */
 const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|section)(?:: |=)|column\("\w+", |\bheading\(|\b(?:number|rates|address|usuallyOn|colors|ranges|limit)\("[\w.]+", |\bdone: )"((?:[^"\\]|\\.)+)"/g;
 
+/** Choices that are read as words, such as `SKIP_ALL_FAILURES`. */
+const CHOICES = /\boptions: \[((?:"[A-Z][A-Z_]+",?\s*)+)\]/g;
+
 function texts(): Set<string> {
   const found = new Set<string>();
   for (const name of readdirSync(root, { recursive: true }).map(String)) {
     if (/\.tsx?$/.test(name) && !name.includes(".test.")) {
       const code = readFileSync(join(root, name), "utf8");
+      for (const [, choices = ""] of code.matchAll(CHOICES)) {
+        [...choices.matchAll(/"(\w+)"/g)].forEach(([, choice = ""]) => found.add(wordsOf(choice)));
+      }
       const counted = [...code.matchAll(PLURAL)].flatMap(([, one, other]) => [one, other]);
       for (const text of [...[...code.matchAll(TEXT)].map(([, one]) => one), ...counted]) {
         if (text !== undefined && /[a-z]/.test(text) && !["ack", "HTTP", "MQTT"].includes(text)) {

@@ -11,6 +11,12 @@ let waiting: object[] = [];
 
 const send = (to: WebSocket, frames: object[]): void => frames.forEach((frame) => to.send(JSON.stringify(frame)));
 
+function ended(): void {
+  socket = undefined;
+  waiting = [];
+  tell({ type: "lost" });
+}
+
 self.onmessage = ({ data: message }: MessageEvent<ToWorker>) => {
   if (message.type === "send") {
     if (socket?.readyState === WebSocket.OPEN) {
@@ -18,6 +24,13 @@ self.onmessage = ({ data: message }: MessageEvent<ToWorker>) => {
     } else if (socket !== undefined) {
       waiting.push(...message.frames);
     }
+    return;
+  }
+  if (message.type === "close") {
+    // Its end is not waited for: without a network it would come late.
+    socket?.removeEventListener("close", ended);
+    socket?.close();
+    ended();
     return;
   }
   const opened = new WebSocket(message.url);
@@ -36,9 +49,5 @@ self.onmessage = ({ data: message }: MessageEvent<ToWorker>) => {
       tell({ type: "text", text: data });
     }
   };
-  opened.onclose = () => {
-    socket = undefined;
-    waiting = [];
-    tell({ type: "lost" });
-  };
+  opened.addEventListener("close", ended);
 };

@@ -2,7 +2,7 @@
 
 import type { LiveUpdate } from "./protocol";
 
-export type ToWorker = { type: "open"; url: string; frames: object[] } | { type: "send"; frames: object[] };
+export type ToWorker = { type: "open"; url: string; frames: object[] } | { type: "send"; frames: object[] } | { type: "close" };
 
 /** `lost` tells that a connection has ended, or could not be made; `text` is one update that is not decoded. */
 export type FromWorker = { type: "live" } | { type: "lost" } | { type: "updates"; updates: LiveUpdate[] } | { type: "text"; text: string };

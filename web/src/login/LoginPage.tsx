@@ -2,9 +2,11 @@
 
 import { useEffect, useState, type FormEvent, type ReactElement } from "react";
 import { ApiError, errorOf } from "@/api/client";
-import { safeNext, saveTokens, type TokenPair } from "@/api/session";
+import { EXPIRED_LINKS, safeNext, saveTokens, type TokenPair } from "@/api/session";
 import { t } from "@/i18n";
 
+/** The code of an answer that has a token for a new password. */
+const PASSWORD_EXPIRED = 15;
 const query = new URLSearchParams(location.search);
 
 async function post<T>(path: string, body: unknown): Promise<T> {
@@ -76,6 +78,10 @@ function formOf(path: string): PageForm {
       return choosePassword("Choose a new password", (password) =>
         post("/api/noauth/resetPassword", { resetToken: query.get("resetToken"), password }),
       );
+    case "/login/resetExpiredPassword":
+      return choosePassword("Your password is too old: choose a new one", (password) =>
+        post("/api/noauth/resetPassword", { resetToken: query.get("resetToken"), password }),
+      );
     case "/login/createPassword":
       return choosePassword("Activate your account", (password) =>
         post("/api/noauth/activate", { activateToken: query.get("activateToken"), password }),
@@ -88,7 +94,18 @@ function formOf(path: string): PageForm {
           { name: "password", label: "Password", type: "password", autoComplete: "current-password" },
         ],
         action: "Log in",
-        submit: async (values) => enter(await post<TokenPair>("/api/auth/login", values)),
+        submit: async (values) =>
+          enter(
+            await post<TokenPair>("/api/auth/login", values).catch((error: unknown) => {
+              const { errorCode, resetToken } = (error instanceof ApiError ? (error.details ?? {}) : {}) as { errorCode?: number; resetToken?: string };
+              if (errorCode !== PASSWORD_EXPIRED || resetToken === undefined) {
+                throw error;
+              }
+              const next = query.get("next");
+              location.assign(`/login/resetExpiredPassword?${new URLSearchParams({ resetToken, ...(next === null ? {} : { next }) }).toString()}`);
+              throw new Error(t("Your password has to be changed."));
+            }),
+          ),
       };
   }
 }
@@ -96,7 +113,7 @@ function formOf(path: string): PageForm {
 export function LoginPage(): ReactElement {
   const form = formOf(location.pathname);
   const isLogin = form.action === "Log in";
-  const [problem, setProblem] = useState(query.get("loginError") ?? "");
+  const [problem, setProblem] = useState(query.get("loginError") ?? t(EXPIRED_LINKS[query.get("next") ?? ""] ?? ""));
   const [done, setDone] = useState("");
   const [busy, setBusy] = useState(false);
 

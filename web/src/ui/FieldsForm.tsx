@@ -9,6 +9,9 @@ import { initialValues, type FormField, type FormValues } from "./form/values";
 
 export type { FormField, FormValues } from "./form/values";
 
+/** For queries whose answer a form begins with: asking again by itself would put what was typed away. */
+export const AS_OPENED = { staleTime: Infinity, gcTime: 0 } as const;
+
 interface FieldsFormProps {
   fields: readonly FormField[];
   values: FormValues;
@@ -16,12 +19,18 @@ interface FieldsFormProps {
   /** Saves the values; what it throws is shown above the buttons, and nothing that was typed is lost. */
   onSave: (values: FormValues) => Promise<void>;
   onCancel?: () => void;
+  /** Told of each change of a value. */
+  onTouched?: () => void;
   /** More buttons, which see the values as they are now and may change them. */
   more?: (values: FormValues, change: (update: (before: FormValues) => FormValues) => void) => ReactNode;
 }
 
-export function FieldsForm({ fields, values: initial, action, onSave, onCancel, more }: FieldsFormProps): ReactElement {
-  const [values, setValues] = useState(() => initialValues(fields, initial));
+export function FieldsForm({ fields, values: initial, action, onSave, onCancel, onTouched, more }: FieldsFormProps): ReactElement {
+  const [values, put] = useState(() => initialValues(fields, initial));
+  const setValues: typeof put = (next) => {
+    onTouched?.();
+    put(next);
+  };
   const [round, setRound] = useState(0);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);

@@ -8,7 +8,7 @@ import type { Authority, Entity, User } from "@/api/types";
 import { useSession } from "@/app/session";
 import { LANGUAGES, setLanguage, t, type Language } from "@/i18n";
 import { notify, Problem, Waiting } from "@/ui/feedback";
-import { FieldsForm } from "@/ui/FieldsForm";
+import { AS_OPENED, FieldsForm } from "@/ui/FieldsForm";
 import { valueAt, type FormField } from "@/ui/form/values";
 
 const ROLES: Record<Authority, string> = { SYS_ADMIN: "System administrator", TENANT_ADMIN: "Tenant administrator", CUSTOMER_USER: "Customer user" };
@@ -49,7 +49,7 @@ function fieldsFor(authority: Authority, customerId: string): FormField[] {
 export default function Profile(): ReactElement {
   const { user, authority, customerId } = useSession();
   const cache = useQueryClient();
-  const stored = useQuery({ queryKey: ["own profile"], queryFn: () => api.get<User & Entity>(`/api/user/${user.id.id}`) });
+  const stored = useQuery({ queryKey: ["own profile"], queryFn: () => api.get<User & Entity>(`/api/user/${user.id.id}`), ...AS_OPENED });
   if (stored.isPending) {
     return <Waiting />;
   }

@@ -110,7 +110,7 @@ export default function ThingsHome(): ReactElement {
     <Stack>
       <SimpleGrid cols={{ base: 2, md: 4 }}>
         <Figure label="Devices" value={devices} to="/entities/devices" />
-        <Figure label="Devices online" value={online} to="/entities/devices" />
+        <Figure label="Devices online" value={online} to="/entities/devices?active=true" />
         <Figure label="Active alarms" value={useTotal("/api/v2/alarms", { statusList: "ACTIVE" })} to="/alarms/alarms" bad />
         <Figure label="Critical alarms" value={useTotal("/api/v2/alarms", { statusList: "ACTIVE", severityList: "CRITICAL" })} to="/alarms/alarms?severity=CRITICAL" bad />
       </SimpleGrid>

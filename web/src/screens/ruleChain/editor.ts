@@ -5,7 +5,7 @@ import { api, ApiError } from "@/api/client";
 import type { Entity } from "@/api/types";
 import { t } from "@/i18n";
 import type { Component } from "@/ruleChain/components";
-import { apply, begin, redo, undo, type History } from "@/editing/history";
+import { apply, begin, goesOn, redo, undo, type History } from "@/editing/history";
 import { infoWith, readChain, writeChain, type ChainDocument, type ChainMetadata, type Json } from "@/ruleChain/model";
 import { validate, type Finding } from "@/ruleChain/validate";
 import { notify } from "@/ui/feedback";
@@ -161,7 +161,10 @@ export function useNewEditor({ entity, metadata, components }: Loaded, user: str
       setHistory(begin(saved));
       await reload();
     },
-    edit: (change: (chain: ChainDocument) => ChainDocument) => setHistory((now) => apply(now, change(now.present))),
+    edit: (change: (chain: ChainDocument) => ChainDocument) => {
+      const same = goesOn();
+      setHistory((now) => apply(now, change(now.present), same));
+    },
     undo: () => setHistory(undo),
     redo: () => setHistory(redo),
     canUndo: history.past.length > 0,

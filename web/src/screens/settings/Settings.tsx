@@ -7,7 +7,7 @@ import { ApiError, api } from "@/api/client";
 import { saveTokens, type TokenPair } from "@/api/session";
 import { t } from "@/i18n";
 import { notify, Problem, Waiting } from "@/ui/feedback";
-import { FieldsForm, type FormValues } from "@/ui/FieldsForm";
+import { AS_OPENED, FieldsForm, type FormValues } from "@/ui/FieldsForm";
 import { SETTINGS_FORMS, type SettingsForm } from "./forms";
 import type { SettingsPage } from "./pages";
 
@@ -80,6 +80,7 @@ export default function Settings({ page: { path: at, label } }: { page: Settings
   const path = page.endpoint ?? `/api/admin/settings/${page.key ?? ""}`;
   const stored = useQuery({
     queryKey: ["settings", path],
+    ...AS_OPENED,
     queryFn: () =>
       api.get<Stored>(path).catch((error: unknown): Stored => {
         if (page.initial !== undefined && error instanceof ApiError && error.status === 404) {

@@ -34,7 +34,8 @@ function onePath(id: EntityId): string {
 export function EntityPicker({ label, description, required, list, value, pick, one, onChange }: EntityPickerProps): ReactElement {
   const [search, setSearch] = useState("");
   const [wanted] = useDebouncedValue(search, 200);
-  const id = typeof value === "object" && value !== null && (value as EntityId).id !== NULL_ID ? (value as EntityId) : undefined;
+  const stored = typeof value === "object" && value !== null ? (value as Partial<EntityId>) : {};
+  const id = typeof stored.id === "string" && stored.id !== NULL_ID ? (stored as EntityId) : undefined;
   const chosen = pick === undefined ? (id?.id ?? null) : typeof value === "string" && value !== "" ? value : null;
   const ownPath = id !== undefined ? onePath(id) : one !== undefined && chosen !== null ? one + chosen : undefined;
   const own = useQuery({ queryKey: ["picked", ownPath], enabled: ownPath !== undefined, queryFn: () => api.get<Entity>(ownPath ?? "") });

@@ -25,6 +25,8 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
     change(fromRows(next.map((row) => row.values), keyed, keyPrefix !== undefined));
   };
   const fields = field.fields ?? [];
+  const keys = keyed === undefined ? [] : rows.map((row) => row.values[keyed]);
+  const twice = keys.find((key, at) => key !== undefined && key !== "" && keys.indexOf(key) < at);
   const settled = (row: FormValues, before: FormValues): FormValues => field.settle?.(row, before) ?? row;
   const add = (): void => {
     const key = keyed === undefined || keyPrefix === undefined ? {} : { [keyed]: freeKey(rows.map((row) => row.values), keyed, keyPrefix) };
@@ -95,6 +97,11 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
       )}
       <Stack gap="xs">
         <AroundContext value={{ ...around, siblings: rows.map((row) => row.values) }}>{listed}</AroundContext>
+        {twice !== undefined && (
+          <Text size="sm" role="alert" c="var(--mantine-color-error)">
+            {t("“{name}” is there twice, and only the last one would be kept.", { name: t(String(twice)) })}
+          </Text>
+        )}
         <Group>
           <Button size="xs" variant="default" onClick={add}>
             {t("Add to: {list}", { list: t(field.label) })}

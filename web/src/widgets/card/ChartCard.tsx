@@ -8,7 +8,6 @@ import type { DataKey } from "@/dashboard/model";
 import { latestOf, type EntityValues } from "@/dashboard/source";
 import { TimeContext } from "@/dashboard/time/control";
 import { t } from "@/i18n";
-import { safeColor } from "../color";
 import type { WidgetProps } from "../registry";
 import { chosen } from "../timeChart/settings";
 import { fillPattern, shownValue } from "../text";
@@ -75,7 +74,7 @@ function Aggregated({ widget, entities, sources, bounds }: WidgetProps): ReactEl
             <span>{shown(ends[1])}</span>
             <span>{shown(ends[0])}</span>
           </div>
-          <Course points={points} bounds={bounds} color={safeColor(key?.color) ?? "#2196f3"} label={key?.label ?? ""} />
+          <Course points={points} bounds={bounds} color={key === undefined ? "#2196f3" : (chosen(key.color) ?? TEXT)} label={key?.label ?? ""} />
         </div>
       )}
       {settings["showDate"] !== false && latest !== undefined && latest.ts > 0 && <ValueDate ts={latest.ts} settings={settings} value={Number(latest.value)} zone={zone} />}
@@ -106,7 +105,7 @@ function ValueAndCourse({ widget, entities, sources, bounds }: WidgetProps): Rea
           </FitBox>
         </div>
       )}
-      <Course points={points} bounds={bounds} color={safeColor(key?.color) ?? "#2196f3"} label={key?.label ?? ""} filled={false} />
+      <Course points={points} bounds={bounds} color={key === undefined ? "#2196f3" : (chosen(key.color) ?? TEXT)} label={key?.label ?? ""} filled={false} />
     </div>
   );
 }

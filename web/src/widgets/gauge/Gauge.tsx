@@ -42,7 +42,7 @@ export default function Gauge({ widget, sources }: WidgetProps): ReactElement {
   const title = text(settings["title"]) ?? (isDigital && settings["showUnitTitle"] !== false ? text(settings["unitTitle"]) : undefined) ?? single.label;
   return (
     <figure className={classes["gauge"]}>
-      <svg viewBox="0 0 100 100" role="img" aria-label={`${title}: ${shown}`} data-value={shown} data-drawing>
+      <svg viewBox="0 0 100 100" role="img" aria-label={`${title}: ${shown}`} data-value={shown} data-drawing {...(isDigital && single.key !== undefined ? { style: { color: single.key.color } } : {})}>
         {look === "arc" && <Ring {...face} whole={false} />}
         {look === "donut" && <Ring {...face} whole />}
         {look === "needle" && <Needle {...face} />}

@@ -69,14 +69,15 @@ export function Needle({ shown, value, settings, scale, color }: FaceProps): Rea
 
 export function Compass({ shown, value, color, settings }: FaceProps): ReactElement {
   const names = list(settings["majorTicks"]).flatMap((one) => text(one) ?? []);
+  const plate = plateOf(settings["colorPlate"]);
   const shownNames = names.length === 8 ? names : ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
   return (
     <>
-      <circle cx="50" cy="50" r="47" fill={plateOf(settings["colorPlate"]) ?? "none"} stroke={settings["showBorder"] === false ? "none" : LINE} strokeWidth="1.5" />
+      <circle cx="50" cy="50" r="47" fill={plate ?? "none"} stroke={settings["showBorder"] === false ? "none" : LINE} strokeWidth="1.5" />
       {shownNames.map((name, n) => {
         const [x, y] = onCircle(50, 50, 39, n * 45);
         return (
-          <text key={n} x={x} y={y + 2.5} className={n % 2 === 0 ? classes["middle"] : classes["small"]} style={inkOf(settings, "majorTickFont", LETTERS.analogue)}>
+          <text key={n} x={x} y={y + 2.5} className={n % 2 === 0 ? classes["middle"] : classes["small"]} style={{ ...(plate === undefined ? {} : { fill: "#ccc" }), ...inkOf(settings, "majorTickFont", LETTERS.analogue) }}>
             {name}
           </text>
         );
@@ -95,17 +96,18 @@ export function Compass({ shown, value, color, settings }: FaceProps): ReactElem
 
 export function Upright({ shown, value, scale, color, settings, bulb }: FaceProps & { bulb: boolean }): ReactElement {
   const height = 70 * shareOf(value, scale);
+  const letters = bulb ? LETTERS.analogue : LETTERS.digital;
   return (
     <>
       <rect x="32" y="8" width="12" height="70" rx={bulb ? 6 : 2} fill={LINE} />
       <rect x="32" y={78 - height} width="12" height={height} rx={bulb ? 6 : 2} fill={color} />
       {bulb && <circle cx="38" cy="82" r="10" fill={color} />}
       {ticksOf(...scale, 5).map((tick) => (
-        <text key={tick} x="48" y={80 - 70 * shareOf(tick, scale)} className={classes["side"]} style={inkOf(settings, "numbersFont", LETTERS.analogue)}>
+        <text key={tick} x="48" y={80 - 70 * shareOf(tick, scale)} className={classes["side"]} style={inkOf(settings, "numbersFont", letters)}>
           {short(tick)}
         </text>
       ))}
-      <text x="50" y="99" className={classes["middle"]} style={inkOf(settings, "valueFont", LETTERS.analogue)}>
+      <text x="50" y={bulb ? 99 : 93} className={classes["middle"]} style={inkOf(settings, "valueFont", letters)}>
         {shown}
       </text>
     </>

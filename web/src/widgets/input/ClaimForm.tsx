@@ -6,7 +6,7 @@ import { useState, type FormEvent, type ReactElement } from "react";
 import { api, ApiError } from "@/api/client";
 import { currentClaims } from "@/api/session";
 import { useSession } from "@/app/session";
-import { text } from "@/dashboard/model";
+import { text, type Json } from "@/dashboard/model";
 import { t } from "@/i18n";
 import { messageOf } from "@/ui/feedback";
 import type { WidgetProps } from "../registry";
@@ -25,7 +25,10 @@ export function claimProblem(error: unknown, name: string): string {
 }
 
 export default function ClaimForm({ widget }: WidgetProps): ReactElement {
-  const { settings } = widget;
+  return <Claiming settings={widget.settings} label={widget.title || t("Claim a device")} />;
+}
+
+export function Claiming({ settings, label }: { settings: Json; label: string }): ReactElement {
   const { authority } = useSession();
   const cache = useQueryClient();
   const [name, setName] = useState("");
@@ -53,7 +56,7 @@ export default function ClaimForm({ widget }: WidgetProps): ReactElement {
     return <Text size="sm">{t("Users of a customer claim devices here; you see the form without its fields.")}</Text>;
   }
   return (
-    <form className={classes["scroll"]} onSubmit={(event) => void claim(event)} aria-label={widget.title || t("Claim a device")}>
+    <form className={classes["scroll"]} onSubmit={(event) => void claim(event)} aria-label={label}>
       <Stack gap="xs">
         <TextInput label={text(settings["deviceLabel"]) ?? t("Name of the device")} required value={name} onChange={(event) => setName(event.currentTarget.value)} />
         {hasSecret && <TextInput label={text(settings["secretKeyLabel"]) ?? t("Secret key")} required autoComplete="off" value={secret} onChange={(event) => setSecret(event.currentTarget.value)} />}

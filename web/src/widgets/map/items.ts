@@ -156,7 +156,7 @@ async function worked(layer: MapLayer, items: MapItem[], all: Json[], aspect: nu
     return {
       ...item,
       data: item.data,
-      label: typeof labels[n] === "string" ? labels[n] : item.label,
+      label: typeof labels[n] === "string" ? fillMarkup(labels[n], item.data, layer.keys) : item.label,
       color: safeColor(colors[n]) ?? item.color,
       stroke: safeColor(strokes[n]) ?? item.stroke,
       image: typeof image?.url === "string" && isOwnImage(image.url, layer.marker) ? image.url : item.image,
@@ -198,5 +198,5 @@ export async function tooltipMarkup(tooltip: Written, item: MapItem, all: readon
   const data = { ...item.data, ...more };
   const others = tooltip.body === undefined ? [] : all.map((one) => one.data);
   const [made] = await results(tooltip.body, [item], others, NAMES, (one) => [data, others, one.data["dsIndex"], {}]);
-  return typeof made === "string" ? made : fillMarkup(tooltip.pattern, data, item.layer.keys);
+  return fillMarkup(typeof made === "string" ? made : tooltip.pattern, data, item.layer.keys);
 }

@@ -8,7 +8,7 @@ import { exists } from "@/dashboard/edit/layouts";
 import { merge, type Merge } from "@/dashboard/edit/merge";
 import { readDashboard, type Json } from "@/dashboard/model";
 import type { OpenState } from "@/dashboard/state";
-import { apply, begin, redo, undo } from "@/editing/history";
+import { apply, begin, goesOn, redo, undo } from "@/editing/history";
 import { t } from "@/i18n";
 import { notify } from "@/ui/feedback";
 
@@ -147,7 +147,10 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
     saving,
     conflict,
     closeConflict: () => setConflict(undefined),
-    edit: (change: (document: Json) => Json) => setHistory((now) => apply(now, change(now.present))),
+    edit: (change: (document: Json) => Json) => {
+      const same = goesOn();
+      setHistory((now) => apply(now, change(now.present), same));
+    },
     canUndo: history.past.length > 0,
     canRedo: history.future.length > 0,
     undo: () => setHistory(undo),
