@@ -22,6 +22,7 @@ const own = (program: Program, name: string, more: object = {}): Promise<{ id: {
   });
 
 test("a kind behind the frequent ones is found by keys alone, and drawn", async ({ page, program }) => {
+  test.setTimeout(120_000);
   const { id } = await create(program, "Of many kinds");
   await logIn(page, program, "TENANT_ADMIN", `/dashboards/${id.id}?edit=true`);
   await page.getByRole("button", { name: "Add a widget" }).press("Enter");
@@ -63,6 +64,7 @@ test("a kind behind the frequent ones is found by keys alone, and drawn", async 
 });
 
 test("a tenant's own type is placed as it says it begins, from its bundle, too", async ({ page, program }) => {
+  test.setTimeout(120_000);
   const type = await own(program, "Meter of ours", { image: PICTURE, tags: ["hydrant"] });
   await own(program, "Meter of old", { deprecated: true });
   const bundle = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/widgetsBundle", { title: "Waterworks", description: "All for water" });
