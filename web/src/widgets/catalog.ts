@@ -11,6 +11,8 @@ export interface WidgetKind {
   settings?: Json;
   /** Whether it shows no values of keys. */
   keyless?: boolean;
+  /** What its source has, where that isn't the values of an entity. */
+  source?: Json;
 }
 
 const shared = (key: string): Json => ({ action: "SET_ATTRIBUTE", setAttribute: { key, scope: "SHARED_SCOPE" }, valueToData: { type: "VALUE" } });
@@ -60,7 +62,7 @@ export const WIDGET_KINDS: readonly WidgetKind[] = [
 
 /** Returns a new widget of a kind. */
 export function newWidget(kind: WidgetKind, title: string): Json {
-  const source = { type: "entity", dataKeys: [] };
+  const source = { type: "entity", dataKeys: [], ...kind.source };
   return {
     typeFullFqn: kind.fqn,
     type: kind.type,

@@ -14,7 +14,8 @@ import { Leaving } from "@/editing/Leaving";
 import { nameOf } from "@/entities/kinds";
 import { plural, t } from "@/i18n";
 import { EmptyState, notify } from "@/ui/feedback";
-import { newWidget, WIDGET_KINDS, type WidgetKind } from "@/widgets/catalog";
+import { onPlant, type NewWidget } from "@/widgets/fromType";
+import { AddWidget } from "./add/AddWidget";
 import { EditGrid } from "./EditGrid";
 import { useDashboardEditor, type DashboardEditor, type StoredDashboard } from "./editor";
 import { LayoutBar } from "./LayoutBar";
@@ -114,15 +115,18 @@ export default function EditMode({ stored, onSaved, onDone }: EditModeProps): Re
   const editor = useDashboardEditor(stored, user.id.id, onSaved, opened);
   const { model, state, at, selected, select, edit, dirty } = editor;
   const [settings, setSettings] = useState(false);
+  const [adding, setAdding] = useState(false);
   const [menu, setMenu] = useState<MenuPlace>();
   const [asking, setAsking] = useState(false);
   const stateId = state?.id ?? "";
   const [only] = selected.size === 1 ? selected : [];
 
-  const add = (kind: WidgetKind): void => {
+  const add = (made: NewWidget, isSymbol: boolean): void => {
     const id = crypto.randomUUID();
-    edit((before) => addWidget(before, at, newWidget(kind, t(kind.title)), kind.size, id));
+    const { widget, size } = editor.layout?.grid.type === "scada" ? onPlant(made, isSymbol) : made;
+    edit((before) => addWidget(before, at, widget, size, id));
     select(new Set([id]));
+    setAdding(false);
   };
   const insertText = (clipboard: string): void => {
     const pasted = paste(editor.document, at, clipboard);
@@ -173,18 +177,7 @@ export default function EditMode({ stored, onSaved, onDone }: EditModeProps): Re
           {model.states.length > 1 && (
             <Select aria-label={t("State")} w={150} allowDeselect={false} data={model.states.map((one) => ({ value: one.id, label: one.name || one.id }))} value={stateId} onChange={(value) => editor.showState(value ?? stateId)} />
           )}
-          <Menu>
-            <Menu.Target>
-              <Button>{t("Add a widget")}</Button>
-            </Menu.Target>
-            <Menu.Dropdown mah="70vh" style={{ overflowY: "auto" }}>
-              {WIDGET_KINDS.map((kind) => (
-                <Menu.Item key={kind.fqn} onClick={() => add(kind)}>
-                  {t(kind.title)}
-                </Menu.Item>
-              ))}
-            </Menu.Dropdown>
-          </Menu>
+          <Button onClick={() => setAdding(true)}>{t("Add a widget")}</Button>
           <Button variant="default" disabled={!editor.canUndo} onClick={editor.undo}>
             {t("Undo")}
           </Button>
@@ -254,6 +247,7 @@ export default function EditMode({ stored, onSaved, onDone }: EditModeProps): Re
           </aside>
         )}
       </div>
+      <AddWidget opened={adding} onClose={() => setAdding(false)} onAdd={add} />
       <SettingsDialog editor={editor} opened={settings} onClose={() => setSettings(false)} />
       <ConflictDialog editor={editor} />
       <Leaving dirty={dirty} />

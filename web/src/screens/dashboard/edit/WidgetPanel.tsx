@@ -36,6 +36,9 @@ const PICKED = [
   { value: "/api/tenant/assets", label: "Asset" },
 ];
 
+/** Sources that count stay so whoever they are about. */
+const typeOfSource = (source: Json): string => (["entityCount", "alarmCount"] as const).find((type) => type === source["type"]) ?? "entity";
+
 /** Where a widget's data is declared: alarms have a source of their own, and controls a target. */
 function sourceOf(config: Json): { source: Json; put: (source: Json) => Json } {
   const target = config["targetDevice"];
@@ -147,7 +150,7 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
         const { document: next, alias } = aliasFor(before, chosen, nameOf(found));
         const current = object(object(next["widgets"])[id]);
         const { source: now, put: into } = sourceOf(object(current["config"]));
-        return changeWidget(next, id, { ...current, config: into({ ...now, type: "entity", entityAliasId: alias }) });
+        return changeWidget(next, id, { ...current, config: into({ ...now, type: typeOfSource(now), entityAliasId: alias }) });
       });
     } catch (error) {
       notify.error(error);
@@ -208,7 +211,7 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
             clearButtonProps={{ "aria-label": t("Clear the choice") }}
             data={[...model.aliases.values()].map((alias) => ({ value: alias.id, label: alias.alias }))}
             value={aliasId ?? null}
-            onChange={(alias) => change(put({ ...source, type: "entity", entityAliasId: alias ?? undefined }))}
+            onChange={(alias) => change(put({ ...source, type: typeOfSource(source), entityAliasId: alias ?? undefined }))}
           />
           {model.filters.size > 0 && (
             <Select
