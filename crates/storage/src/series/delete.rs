@@ -78,10 +78,8 @@ impl SeriesStore {
         if names.is_empty() || start > end {
             return Ok(());
         }
-        let _packing = self.compacting.lock();
+        let packing = self.compacting.lock();
         let barrier = self.direct(|engine, batch| {
-            // In the transaction of the barrier: what comes after it stays.
-            batch.delete_plain_rows(subject, Some(names), what.range);
             if what.delete_latest {
                 self.delete_latest(engine, batch, subject, names, what)?;
             }
@@ -97,7 +95,10 @@ impl SeriesStore {
                 range,
             )?;
         }
-        self.sync_commits(&engine)
+        self.sync_commits(&engine)?;
+        drop(packing);
+        engine.db.delete_plain_rows(subject, Some(names), range);
+        Ok(())
     }
 
     /// Deletes the latest values that are in the range, and puts others in their place if that is wanted.

@@ -26,7 +26,7 @@ impl SeriesStore {
         self.expire_chunks(&mut progress.chunks)?;
         drop(packing);
         self.expire_latest(&mut progress.latest)?;
-        self.writable()?.db.expire_plain_rows(self.expiry_ms())
+        self.writable()?.db.keep_up_plain_rows(self.expiry_ms())
     }
 
     /// Removes chunks of which all points have expired; single points go when their chunk is rewritten.

@@ -123,7 +123,7 @@ impl SeriesStore {
         let engine = self.writable()?;
         let mut batch = engine.batch(STEP_KEYS);
         let mut left = STEP_KEYS;
-        let mut seen: Option<EntityKeyBytes> = None;
+        let mut seen: Vec<EntityKeyBytes> = Vec::new();
         for _ in 0..STEP_PLACES {
             let Some((place, at)) = removal.remaining.front().copied() else {
                 break;
@@ -148,12 +148,9 @@ impl SeriesStore {
                     }
                     if let Some(subject) = subject
                         && matches!(place, RemovalTable::Epoch(_) | RemovalTable::Chunks)
-                        && seen.as_ref() != Some(subject)
+                        && seen.last() != Some(subject)
                     {
-                        seen = Some(*subject);
-                        if let Some(subject) = keys::read_subject(subject) {
-                            batch.delete_plain_rows(subject, None, None);
-                        }
+                        seen.push(*subject);
                     }
                     batch.remove(&table, key);
                 }
@@ -179,6 +176,9 @@ impl SeriesStore {
             engine
                 .commit(batch, &tables)
                 .map_err(|error| self.note_write_failure(error))?;
+        }
+        for subject in seen.iter().filter_map(|subject| keys::read_subject(subject)) {
+            engine.db.delete_plain_rows(subject, None, None);
         }
         std::thread::sleep(began.elapsed().min(MAX_PAUSE));
         Ok(!removal.remaining.is_empty())

@@ -38,6 +38,9 @@ use super::{compaction, error, expire};
 /// How far the sequence numbers jump at a restart: more rows than fit between two checkpoints.
 const SEQ_JUMP: u64 = 1 << 32;
 
+/// What part of the memtable is full where points are also plain rows.
+const PLAIN_ROWS_SHARE: u64 = 16;
+
 /// How often the keeper looks what there is to do. Tests do it by hand.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(if cfg!(test) { 1_000_000 } else { 1 });
 
@@ -339,7 +342,13 @@ impl SeriesStore {
     }
 
     fn is_memtable_full(&self) -> bool {
-        self.memtable.bytes() as u64 >= self.options.memtable.0
+        // Plain rows are many times larger and slower to write, all those of a commit in one transaction.
+        let share = if self.options.plain_rows {
+            PLAIN_ROWS_SHARE
+        } else {
+            1
+        };
+        self.memtable.bytes() as u64 >= self.options.memtable.0 / share
     }
 
     /// Hands the rows in memory to the engine, without making them durable.

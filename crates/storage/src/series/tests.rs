@@ -48,7 +48,7 @@ enum WorldPlace {
     #[cfg(feature = "sql")]
     Database(postgres::TestDatabase),
     #[cfg(feature = "cassandra")]
-    Keyspace(cassandra::TestKeyspace),
+    Keyspace(Box<cassandra::TestKeyspace>),
 }
 
 impl WorldPlace {

@@ -47,16 +47,12 @@ impl SeriesStore {
         for epoch in self.writable()?.epochs() {
             self.transfer_rows(&epoch, &old, &new)?;
         }
-        if from.entity == to.entity {
-            let mut batch = self.writable()?.batch(1);
-            batch.move_plain_rows(from, to.tenant);
-            if !batch.is_empty() {
-                self.writable()?.commit(batch, &[])?;
-            }
-        }
         self.transfer_values(from, to)?;
         let engine = self.writable()?;
         self.sync_commits(&engine)?;
+        if from.entity == to.entity {
+            engine.db.move_plain_rows(from, to.tenant);
+        }
         Ok(true)
     }
 

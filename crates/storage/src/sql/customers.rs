@@ -99,7 +99,7 @@ impl TenantRecord for Customer {
     async fn delete(database: &EntityDatabase, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
         let owner = RowOwner::Tenant(tenant.0);
         for table in assigned_tables() {
-            while database.execute(unassignment(table, owner, id)).await? >= UNASSIGNED_A_STATEMENT {}
+            while database.execute(unassignment(table, owner, id)).await? > 0 {}
         }
         let mut changes = database.begin().await?;
         // What was assigned just now.

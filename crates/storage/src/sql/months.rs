@@ -1,5 +1,5 @@
-//! Tables that have a part for each month in PostgreSQL, by the time with which their ids begin: what is past is dropped as
-//! a whole, where deleting it row by row would write as much again. SQLite has one table.
+//! Tables that have a part for each month in PostgreSQL, by the time with which their ids begin: the space of a month that is
+//! past is given back at once, by dropping its part. SQLite has one table.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,6 +12,9 @@ use super::statement_error::StatementError;
 
 /// How often it is looked whether the parts of this and the next month are there.
 const CHECK_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// Whoever comes later waits behind the locks of what changes the parts.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
 
 /// Makes the parts of this and the next month. It fails for none: rows without a part go to the one for all others. So do
 /// those of a month that has some there already.
@@ -26,7 +29,7 @@ BEGIN
         FOR ahead IN 0..1 LOOP
             begun := date_trunc('month', now() AT TIME ZONE 'UTC') + ahead * INTERVAL '1 month';
             part := kept || to_char(begun, '\"_\"YYYY\"_\"MM');
-            IF to_regclass(part) IS NULL THEN
+            IF to_regclass(format('%I.%I', current_schema(), part)) IS NULL THEN
                 BEGIN
                     EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%L) TO (%L)', part, kept,
                         (lpad(to_hex((extract(epoch FROM begun) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid,
@@ -85,12 +88,14 @@ pub(super) async fn prepare(database: &EntityDatabase) {
 
 async fn make_parts(database: &EntityDatabase) -> Result<(), StatementError> {
     let mut changes = database.begin().await?;
+    changes.run(LOCK_TIMEOUT.to_owned()).await?;
     changes.lock_schema().await?;
     changes.run(MAKE_PARTS.to_owned()).await?;
     changes.commit().await
 }
 
 /// Drops the parts all of whose rows are before a time, and of a kind where one is given; returns how many rows they had.
+/// A part that somebody is reading for long is dropped another time.
 pub(super) async fn drop_before(
     database: &EntityDatabase,
     table: MonthlyTable,
@@ -111,38 +116,54 @@ pub(super) async fn drop_before(
     .push(" ORDER BY relname");
     let mut dropped = 0;
     for row in &database.read(past).await? {
-        dropped += drop_part(database, &row.columns().next::<String>()?, time_ms, kind).await?;
+        let part: String = row.columns().next()?;
+        let find = kept(&part, time_ms, kind);
+        if !database.read(find).await?.is_empty() {
+            continue;
+        }
+        match drop_part(database, table, &part, time_ms, kind).await {
+            Ok(rows) => dropped += rows,
+            Err(failure) => {
+                let error = failure.into_error();
+                tracing::debug!(%error, part, "a part that is past is in use; it is dropped later");
+            }
+        }
     }
     Ok(dropped)
 }
 
-/// Drops a part unless it has rows to keep.
+/// A row of a part that is to be kept.
+fn kept(part: &str, time_ms: i64, kind: Option<&str>) -> SqlQuery {
+    let query =
+        SqlQuery::of_catalogue(format!("SELECT 1 FROM \"{part}\" WHERE created_time >= ")).bind(time_ms);
+    let query = match kind {
+        Some(kind) => query.push(" OR kind <> ").bind(kind),
+        None => query,
+    };
+    query.push(" LIMIT 1")
+}
+
+/// Drops a part unless it has got rows to keep; returns how many rows it had.
 async fn drop_part(
     database: &EntityDatabase,
+    table: MonthlyTable,
     part: &str,
     time_ms: i64,
     kind: Option<&str>,
-) -> StoreResult<u64> {
+) -> Result<u64, StatementError> {
+    let count = SqlQuery::of_catalogue(format!("SELECT COUNT(*) FROM \"{part}\""));
+    let rows = database.read(count).await?;
+    let count: i64 = rows.first().map_or(Ok(0), |row| row.columns().next())?;
     let mut changes = database.begin().await?;
-    // Others wait behind the lock of this one.
-    changes.run("SET LOCAL lock_timeout = '2s'".to_owned()).await?;
-    // So that no row comes between counting and dropping.
+    changes.run(LOCK_TIMEOUT.to_owned()).await?;
+    // The table first, as those who read it: in the other order the two would wait for each other.
     changes
-        .run(format!("LOCK TABLE \"{part}\" IN ACCESS EXCLUSIVE MODE"))
+        .run(format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", table.name()))
         .await?;
-    let mut query = SqlQuery::new("SELECT COUNT(*), COUNT(*) FILTER (WHERE created_time >= ").bind(time_ms);
-    if let Some(kind) = kind {
-        query = query.push(" OR kind <> ").bind(kind);
-    }
-    let query = query.push_catalogue(&format!(") FROM \"{part}\""));
-    let rows = changes.rows(query).await?;
-    let Some(row) = rows.first() else { return Ok(0) };
-    let mut columns = row.columns();
-    let (all, kept): (i64, i64) = (columns.next()?, columns.next()?);
-    if kept > 0 {
+    if !changes.rows(kept(part, time_ms, kind)).await?.is_empty() {
         return Ok(0);
     }
     changes.run(format!("DROP TABLE \"{part}\"")).await?;
     changes.commit().await?;
-    Ok(u64::try_from(all).unwrap_or(0))
+    Ok(u64::try_from(count).unwrap_or(0))
 }

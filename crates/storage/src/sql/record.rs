@@ -265,7 +265,11 @@ pub(super) async fn delete_leaving<R: EntityRecord>(
     let mut changes = database.begin().await?;
     let deletion = deletion::<R>(owner, subject.entity.id);
     match changes.execute(deletion).await {
-        Ok(0) => return not_deleted::<R>(database, owner, subject.entity.id, in_use).await,
+        Ok(0) => {
+            // Its connection may be the last one.
+            drop(changes);
+            return not_deleted::<R>(database, owner, subject.entity.id, in_use).await;
+        }
         Ok(_) => {}
         Err(StatementError::BrokenReference) => {
             return Err(StoreError::new(StoreErrorKind::Conflict, in_use));

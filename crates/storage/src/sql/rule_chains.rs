@@ -89,7 +89,11 @@ impl TenantRecord for RuleChain {
             .owned_by(owner);
         changes.execute(housekeeper::noted(nodes)).await?;
         match changes.execute(record::deletion::<RuleChain>(owner, id.0)).await {
-            Ok(0) => return record::not_deleted::<RuleChain>(database, owner, id.0, Self::IN_USE).await,
+            Ok(0) => {
+                // Its connection may be the last one.
+                drop(changes);
+                return record::not_deleted::<RuleChain>(database, owner, id.0, Self::IN_USE).await;
+            }
             Ok(_) => {}
             Err(StatementError::BrokenReference) => {
                 return Err(StoreError::new(StoreErrorKind::Conflict, Self::IN_USE));

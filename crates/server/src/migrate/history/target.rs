@@ -1,7 +1,7 @@
 //! The entities here that those of ThingsBoard have become: those of the same kind and name, in the tenant of the same
 //! title.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::page::PageLink;
@@ -45,6 +45,7 @@ impl TargetEntities {
             titles.insert(from, (to, text));
         }
         let mut tenants = HashMap::new();
+        let mut seen = HashSet::new();
         let mut after = None;
         loop {
             let page = thingsboard
@@ -56,6 +57,10 @@ impl TargetEntities {
             for tenant in page {
                 let title = titles.remove(&*tenant.name).map_or(&*tenant.name, |(to, _)| to);
                 if let Some(id) = here.get(title) {
+                    // Devices of the same name would be mixed.
+                    if !seen.insert(*id) {
+                        return Err(MigrateHistoryError::TenantTitleTwice(tenant.name));
+                    }
                     let ttl_seconds = stores.storage_ttl(*id).await?;
                     let found = TargetTenant { id: *id, ttl_seconds };
                     tenants.insert(TenantId(tenant.id.id), found);

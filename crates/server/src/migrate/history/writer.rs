@@ -26,7 +26,7 @@ const LONGEST_RUN_SECONDS: i64 = 3_600;
 pub(super) struct CopiedSeries {
     /// What the entity is called, for messages.
     pub(super) entity: String,
-    pub(super) subject: EntityKey,
+    pub(super) subject: HistorySubject,
     pub(super) series: String,
     pub(super) first: i64,
     pub(super) last: i64,
@@ -125,7 +125,9 @@ impl HistoryWriter {
             });
         }
         self.points += kept.len() as u64;
-        self.reached.push((from, subject.key, series.to_owned(), last.ts));
+        // Behind a point of the future nothing else would ever be seen.
+        let reached = last.ts.min(SystemClock.now_ms());
+        self.reached.push((from, subject.key, series.to_owned(), reached));
         self.printer.print("points", self.points);
         self.save_when_full().await?;
         Ok(kept.first().map(|first| PutPoints {
@@ -256,7 +258,7 @@ impl HistoryWriter {
 }
 
 /// The first time whose points are still kept when they are counted.
-fn expired_until(subject: HistorySubject) -> i64 {
+pub(super) fn expired_until(subject: HistorySubject) -> i64 {
     match i64::from(subject.ttl_seconds) {
         0 => i64::MIN,
         seconds => SystemClock.now_ms() - (seconds - (seconds / 2).min(LONGEST_RUN_SECONDS)) * 1_000,

@@ -209,31 +209,6 @@ impl SeriesBatch {
         }
     }
 
-    /// Deletes the points of some series of a subject, or of all of them, where they are kept as plain rows as well.
-    pub(super) fn delete_plain_rows(
-        &mut self,
-        subject: EntityKey,
-        names: Option<&[String]>,
-        range: Option<(i64, i64)>,
-    ) {
-        #[cfg(feature = "sql")]
-        if let Self::Sql(batch) = self {
-            batch.change_plain_rows(sql::PlainChange::Delete {
-                subject,
-                keys: names.map(<[String]>::to_vec),
-                range,
-            });
-        }
-    }
-
-    /// Hands the points of an entity to another tenant, where they are kept as plain rows as well.
-    pub(super) fn move_plain_rows(&mut self, from: EntityKey, to: TenantId) {
-        #[cfg(feature = "sql")]
-        if let Self::Sql(batch) = self {
-            batch.change_plain_rows(sql::PlainChange::Move { from, to });
-        }
-    }
-
     pub(super) fn remove(&mut self, table: &SeriesTable, key: impl Into<Slice>) {
         match (self, table) {
             (Self::Embedded(batch), SeriesTable::Embedded(table)) => batch.remove(table, key),
@@ -360,12 +335,37 @@ impl SeriesDatabase {
         }
     }
 
-    /// Deletes some of what is past its time-to-live where the points are kept as plain rows as well.
-    pub(super) fn expire_plain_rows(&self, now_ms: i64) -> StoreResult<()> {
+    /// Deletes what is past its time-to-live where the points are kept as plain rows as well.
+    pub(super) fn keep_up_plain_rows(&self, now_ms: i64) -> StoreResult<()> {
         match self {
             #[cfg(feature = "sql")]
-            Self::Sql(db) => db.expire_plain(now_ms),
+            Self::Sql(db) => db.keep_up_plain_rows(now_ms),
             _ => Ok(()),
+        }
+    }
+
+    /// Deletes the points of some series of a subject, or of all of them, where they are kept as plain rows as well.
+    pub(super) fn delete_plain_rows(
+        &self,
+        subject: EntityKey,
+        names: Option<&[String]>,
+        range: Option<(i64, i64)>,
+    ) {
+        #[cfg(feature = "sql")]
+        if let Self::Sql(db) = self {
+            db.change_plain_rows(sql::PlainChange::Delete {
+                subject,
+                keys: names.map(<[String]>::to_vec),
+                range,
+            });
+        }
+    }
+
+    /// Hands the points of an entity to another tenant, where they are kept as plain rows as well.
+    pub(super) fn move_plain_rows(&self, from: EntityKey, to: TenantId) {
+        #[cfg(feature = "sql")]
+        if let Self::Sql(db) = self {
+            db.change_plain_rows(sql::PlainChange::Move { from, to });
         }
     }
 

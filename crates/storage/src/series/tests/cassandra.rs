@@ -57,7 +57,7 @@ impl Drop for TestKeyspace {
 }
 
 fn world() -> World {
-    World::at(WorldPlace::Keyspace(TestKeyspace::new()))
+    World::at(WorldPlace::Keyspace(Box::new(TestKeyspace::new())))
 }
 
 series_contract!(world, ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES");

@@ -23,7 +23,7 @@ use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
 
 pub(in super::super) use self::plain::PlainChange;
-use self::plain::{PlainRows, PlainTable};
+use self::plain::PlainRows;
 pub(in super::super) use self::read::{SqlEntries, SqlSnapshot};
 use super::super::engine::SeriesTables;
 use super::super::options::SqlSeriesOptions;
@@ -34,6 +34,9 @@ use crate::sql::postgres_kind;
 /// What one statement writes at most.
 const STATEMENT_BYTES: usize = 4 << 20;
 const STATEMENT_ROWS: usize = 10_000;
+
+/// How long rows of points that have gone are deleted, in statements of some rows each.
+const PLAIN_CHANGE_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 const META_TABLE: &str = "series_meta";
 const STATE_TABLE: &str = "series_state";
@@ -48,8 +51,8 @@ struct SqlSession {
     /// A transaction of this process may still be running although nobody waits for it.
     is_in_doubt: AtomicBool,
     is_taken_over: AtomicBool,
-    /// The table of plain rows, where it is wanted.
-    plain: Option<PlainTable>,
+    /// Whether there is the table of plain rows.
+    has_plain_rows: bool,
     runtime: BackingRuntime,
 }
 
@@ -69,7 +72,6 @@ pub(in super::super) struct SqlBatch {
     tables: BTreeMap<&'static str, TableChanges>,
     /// Keys of blocks whose points are new, and not only in another block than before.
     new_blocks: Vec<Slice>,
-    plain_changes: Vec<PlainChange>,
 }
 
 impl SqlBatch {
@@ -82,15 +84,10 @@ impl SqlBatch {
 
     /// Inserts a block of points that are new.
     pub(super) fn insert_new_block(&mut self, table: &SqlTable, key: Slice, value: Slice) {
-        if table.session.plain.is_some() {
+        if table.session.has_plain_rows {
             self.new_blocks.push(key.clone());
         }
         self.insert(table, key, value);
-    }
-
-    /// Changes plain rows, also those of the blocks of this batch.
-    pub(super) fn change_plain_rows(&mut self, change: PlainChange) {
-        self.plain_changes.push(change);
     }
 
     pub(super) fn remove(&mut self, table: &SqlTable, key: Slice) {
@@ -98,7 +95,7 @@ impl SqlBatch {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.plain_changes.is_empty()
+        self.tables.is_empty()
     }
 
     /// The rows of the blocks that are new.
@@ -286,15 +283,14 @@ fn connect(options: &SqlSeriesOptions, has_plain_rows: bool) -> StoreResult<(Arc
             .connect_lazy_with(connect)
     });
     let run = Uuid::now_v7();
-    let (epoch, plain) = {
+    let epoch = {
         let pool = pool.clone();
         runtime.call::<_, SqlFailure, _>(WRITE_TIMEOUT, async move {
             let epoch = schema::prepare(&pool, run).await?;
-            let plain = match has_plain_rows {
-                true => Some(plain::prepare(&mut *pool.acquire().await?).await?),
-                false => None,
-            };
-            Ok((epoch, plain))
+            if has_plain_rows {
+                plain::prepare(&pool).await?;
+            }
+            Ok(epoch)
         })?
     };
     let session = Arc::new(SqlSession {
@@ -302,7 +298,7 @@ fn connect(options: &SqlSeriesOptions, has_plain_rows: bool) -> StoreResult<(Arc
         run,
         is_in_doubt: AtomicBool::new(false),
         is_taken_over: AtomicBool::new(false),
-        plain,
+        has_plain_rows,
         runtime,
     });
     Ok((session, epoch))
@@ -355,23 +351,11 @@ impl SqlSession {
         self.change(|session| {
             let batch = Arc::clone(&batch);
             async move {
-                let rows = match &session.plain {
-                    Some(table) => {
-                        let rows = batch.plain_rows();
-                        table.make_partitions(&session.pool, &rows).await?;
-                        rows
-                    }
-                    None => PlainRows::default(),
-                };
                 let mut transaction = session.pool.begin().await?;
                 schema::check_owner(&mut transaction, session.run).await?;
                 batch.write(&mut transaction).await?;
-                rows.write(&mut transaction).await?;
-                if session.plain.is_some() {
-                    for change in &batch.plain_changes {
-                        change.make(&mut transaction).await?;
-                    }
-                }
+                // Of blocks that are new, which there are none of without the table.
+                batch.plain_rows().write(&mut transaction).await?;
                 transaction.commit().await?;
                 Ok(())
             }
@@ -425,15 +409,29 @@ impl SqlSeriesDatabase {
         SqlSnapshot::new(Arc::clone(&self.0))
     }
 
-    /// Deletes some of the plain rows that are past their time-to-live.
-    pub(super) fn expire_plain(&self, now_ms: i64) -> StoreResult<()> {
-        if self.0.plain.is_none() {
+    /// Makes partitions of the plain rows ahead, and deletes what is past its time-to-live.
+    pub(super) fn keep_up_plain_rows(&self, now_ms: i64) -> StoreResult<()> {
+        if !self.0.has_plain_rows {
             return Ok(());
         }
-        self.0.change(|session| async move {
-            PlainTable::expire(&session.pool, now_ms).await?;
-            Ok(())
-        })
+        let kept_up = self.0.call(WRITE_TIMEOUT, |session| async move {
+            plain::keep_up(&session.pool, now_ms).await
+        });
+        Ok(kept_up?)
+    }
+
+    /// Changes plain rows that are there already. Where that fails they stay: nothing depends on them.
+    pub(super) fn change_plain_rows(&self, change: PlainChange) {
+        if !self.0.has_plain_rows {
+            return;
+        }
+        let changed = self.0.call(PLAIN_CHANGE_TIMEOUT, |session| async move {
+            change.make(&session.pool).await
+        });
+        if let Err(failure) = changed {
+            let error = StoreError::from(failure);
+            tracing::warn!(%error, "rows of points that went stay in the table telemetry");
+        }
     }
 
     /// Makes the partition of an epoch.

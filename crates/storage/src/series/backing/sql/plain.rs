@@ -1,11 +1,12 @@
 //! The table `telemetry`: each point once more as a row, for programs that read with SQL.
 //!
-//! Rows are written in the transaction of the blocks that hold the same points, and deleted in that of the barrier of a
-//! deletion, so that both tell the same. The table is a hypertable where TimescaleDB is there, else it has a partition a
-//! month. What PostgreSQL cannot hold in such a row (a time beyond its own, a name with a null character) is left out.
+//! Rows are written in the transaction of the blocks that hold the same points. Deletions and moves follow those of the
+//! program's own tables, some rows at a time, so that nobody waits for them. The table is a hypertable where TimescaleDB is
+//! there, else it has a partition a month from its making on, and one for all others. What PostgreSQL cannot hold in such a row
+//! (a time beyond its own, a name with a null character) is left out.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use fieldline_core::logging::LogGate;
 use fieldline_model::kv::{KvValueRef, unpack};
@@ -22,12 +23,15 @@ use super::SqlFailure;
 const STATEMENT_ROWS: usize = 5_000;
 /// Bytes of texts of one statement, roughly.
 const STATEMENT_BYTES: usize = 4 << 20;
-/// Rows past their time-to-live that one statement deletes.
-const EXPIRED_AT_ONCE: i64 = 10_000;
+/// Rows that one statement deletes or moves.
+const ROWS_AT_ONCE: u64 = 10_000;
+/// How long rows past their time-to-live are deleted at a time.
+const EXPIRY_TIME: Duration = Duration::from_secs(3);
 /// Years 1 to 9999, which PostgreSQL and its clients read.
 const TIMES: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
-/// Times that get a partition: years 2000 to 2099. All others share one.
-const PARTITIONED: std::ops::Range<i64> = 946_684_800_000..4_102_444_800_000;
+/// Rows of a batch that are written one by one where one of them is refused, and how many may be.
+const ROWS_ONE_BY_ONE: usize = 5_000;
+const REFUSED_AT_MOST: usize = 20;
 /// Longest name of a series; its index refuses entries of more than 2,704 bytes.
 const MAX_KEY_BYTES: usize = 2_048;
 
@@ -68,142 +72,101 @@ pub(in super::super::super) enum PlainChange {
     },
 }
 
-/// Makes the table, if it is not there.
-pub(super) async fn prepare(connection: &mut PgConnection) -> Result<PlainTable, SqlFailure> {
-    let found = sqlx::query("SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass('telemetry')");
-    if let Some(row) = found.fetch_optional(&mut *connection).await? {
-        return Ok(PlainTable::new(row.try_get(0)?));
-    }
-    let has_timescale = has_timescale(connection).await?;
-    let mut transaction = connection.begin().await?;
-    let create = match has_timescale {
-        true => COLUMNS.to_owned(),
-        false => format!("{COLUMNS} PARTITION BY RANGE (ts)"),
-    };
-    sqlx::query(AssertSqlSafe(create))
-        .execute(&mut *transaction)
-        .await?;
-    let second = match has_timescale {
-        true => "SELECT create_hypertable('telemetry', 'ts', chunk_time_interval => INTERVAL '7 days')",
-        false => "CREATE TABLE telemetry_rest PARTITION OF telemetry DEFAULT",
-    };
-    sqlx::query(second).execute(&mut *transaction).await?;
-    sqlx::query("CREATE INDEX telemetry_by_expiry ON telemetry (expires) WHERE expires IS NOT NULL")
-        .execute(&mut *transaction)
-        .await?;
-    transaction.commit().await?;
-    Ok(PlainTable::new(!has_timescale))
-}
-
-/// Whether TimescaleDB is there, or can be.
-async fn has_timescale(connection: &mut PgConnection) -> Result<bool, SqlFailure> {
-    let available = sqlx::query("SELECT 1 FROM pg_available_extensions WHERE name = 'timescaledb'");
-    if available.fetch_optional(&mut *connection).await?.is_none() {
-        return Ok(false);
-    }
-    let made = sqlx::query("CREATE EXTENSION IF NOT EXISTS timescaledb")
-        .execute(&mut *connection)
-        .await;
-    if let Err(error) = &made {
-        tracing::warn!(%error, "TimescaleDB is installed but cannot be used: the table telemetry gets partitions");
-    }
-    Ok(made.is_ok())
-}
-
-/// The table, and the partitions that it has.
-pub(super) struct PlainTable {
-    is_partitioned: bool,
-    months: Mutex<BTreeSet<(i64, u32)>>,
-}
-
-impl PlainTable {
-    const fn new(is_partitioned: bool) -> Self {
-        Self {
-            is_partitioned,
-            months: Mutex::new(BTreeSet::new()),
-        }
-    }
-
-    /// Makes the partitions that rows belong to.
-    pub(super) async fn make_partitions(
-        &self,
-        pool: &PgPool,
-        rows: &PlainRows<'_>,
-    ) -> Result<(), SqlFailure> {
-        if !self.is_partitioned {
-            return Ok(());
-        }
-        let missing: Vec<(i64, u32)> = match self.months.lock() {
-            Ok(made) => rows.months.difference(&made).copied().collect(),
-            Err(_) => Vec::new(),
+/// Makes the table, if it is not there, and the partitions of this and the next month.
+pub(super) async fn prepare(pool: &PgPool) -> Result<(), SqlFailure> {
+    let found = sqlx::query(
+        "SELECT 1 FROM pg_class WHERE oid = to_regclass(format('%I.telemetry', current_schema()))",
+    );
+    if found.fetch_optional(pool).await?.is_none() {
+        let timescale = sqlx::query(
+            "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'timescaledb'",
+        );
+        let timescale: Option<String> = match timescale.fetch_optional(pool).await? {
+            Some(row) => Some(row.try_get(0)?),
+            None => None,
         };
-        for month in missing {
-            let sql = format!(
-                "CREATE TABLE IF NOT EXISTS telemetry_{} PARTITION OF telemetry FOR VALUES FROM ('{}') TO ('{}')",
-                name_of(month, '_'),
-                first_day(month),
-                first_day(next_month(month)),
-            );
-            let made = sqlx::query(AssertSqlSafe(sql)).execute(pool).await;
-            if let Err(error) = made {
-                let code = error.as_database_error().and_then(|error| error.code());
-                // Rows of the month are among all others: so are those that come.
-                if code.as_deref() != Some(CHECK_VIOLATION) {
-                    return Err(error.into());
-                }
-            }
-            if let Ok(mut made) = self.months.lock() {
-                made.insert(month);
+        let mut transaction = pool.begin().await?;
+        let (create, divide) = match timescale {
+            Some(schema) => (
+                COLUMNS.to_owned(),
+                format!(
+                    "SELECT {schema}.create_hypertable('telemetry', 'ts', chunk_time_interval => INTERVAL '7 days')"
+                ),
+            ),
+            None => (
+                format!("{COLUMNS} PARTITION BY RANGE (ts)"),
+                "CREATE TABLE telemetry_rest PARTITION OF telemetry DEFAULT".to_owned(),
+            ),
+        };
+        for statement in [create, divide] {
+            sqlx::query(AssertSqlSafe(statement))
+                .execute(&mut *transaction)
+                .await?;
+        }
+        sqlx::query("CREATE INDEX telemetry_by_expiry ON telemetry (expires) WHERE expires IS NOT NULL")
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+    }
+    sqlx::raw_sql(MAKE_PARTITIONS).execute(pool).await?;
+    Ok(())
+}
+
+/// Makes the partitions of this and the next month, where the table has partitions. Nothing waits for it for long: rows
+/// without one go to that of all others, and so do those of a month that has some there already.
+const MAKE_PARTITIONS: &str = "
+DO $$
+DECLARE
+    begun TIMESTAMPTZ;
+    part TEXT;
+BEGIN
+    IF (SELECT relkind <> 'p' FROM pg_class WHERE oid = to_regclass(format('%I.telemetry', current_schema()))) THEN
+        RETURN;
+    END IF;
+    SET LOCAL lock_timeout = '200ms';
+    FOR ahead IN 0..1 LOOP
+        begun := date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
+        begun := (begun AT TIME ZONE 'UTC' + ahead * INTERVAL '1 month') AT TIME ZONE 'UTC';
+        part := to_char(begun AT TIME ZONE 'UTC', '\"telemetry_\"YYYY\"_\"MM');
+        IF to_regclass(format('%I.%I', current_schema(), part)) IS NULL THEN
+            BEGIN
+                EXECUTE format('CREATE TABLE %I PARTITION OF telemetry FOR VALUES FROM (%L) TO (%L)', part, begun,
+                    (begun AT TIME ZONE 'UTC' + INTERVAL '1 month') AT TIME ZONE 'UTC');
+            EXCEPTION WHEN OTHERS THEN
+                RAISE NOTICE 'telemetry gets no partition %', part;
+            END;
+        END IF;
+    END LOOP;
+END $$";
+
+/// Makes partitions ahead, and deletes rows past their time-to-live, for some time.
+pub(super) async fn keep_up(pool: &PgPool, now_ms: i64) -> Result<(), SqlFailure> {
+    sqlx::raw_sql(MAKE_PARTITIONS).execute(pool).await?;
+    let began = Instant::now();
+    for part in parts(pool).await? {
+        let deletion = format!(
+            "DELETE FROM {part} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {part} WHERE expires < to_timestamp($1 / 1000.0) \
+             LIMIT {ROWS_AT_ONCE}))"
+        );
+        while began.elapsed() < EXPIRY_TIME {
+            let deletion = sqlx::query(AssertSqlSafe(deletion.as_str())).bind(now_ms);
+            if deletion.execute(pool).await?.rows_affected() < ROWS_AT_ONCE {
+                break;
             }
         }
-        Ok(())
     }
-
-    /// Deletes rows past their time-to-live, up to a bound; returns whether there may be more.
-    pub(super) async fn expire(pool: &PgPool, now_ms: i64) -> Result<bool, SqlFailure> {
-        let deletion = "DELETE FROM telemetry WHERE (entity_id, key, ts) IN (SELECT entity_id, key, ts FROM telemetry \
-            WHERE expires < to_timestamp($1 / 1000.0) LIMIT $2)";
-        let deleted = sqlx::query(deletion)
-            .bind(now_ms)
-            .bind(EXPIRED_AT_ONCE)
-            .execute(pool)
-            .await?;
-        Ok(deleted.rows_affected() >= EXPIRED_AT_ONCE.unsigned_abs())
-    }
+    Ok(())
 }
 
-/// PostgreSQL's code for rows that a new partition would have to take from the one of all others.
-const CHECK_VIOLATION: &str = "23514";
-
-fn name_of((year, month): (i64, u32), separator: char) -> String {
-    format!("{year:04}{separator}{month:02}")
-}
-
-fn first_day(month: (i64, u32)) -> String {
-    format!("{}-01 00:00+00", name_of(month, '-'))
-}
-
-const fn next_month((year, month): (i64, u32)) -> (i64, u32) {
-    match month {
-        12 => (year + 1, 1),
-        _ => (year, month + 1),
+/// The tables that hold the rows, by names that can stand in a statement.
+async fn parts(pool: &PgPool) -> Result<Vec<String>, SqlFailure> {
+    let parts = "SELECT inhrelid::regclass::text FROM pg_inherits \
+        WHERE inhparent = to_regclass(format('%I.telemetry', current_schema())) ORDER BY 1";
+    let rows = sqlx::query(parts).fetch_all(pool).await?;
+    if rows.is_empty() {
+        return Ok(vec!["telemetry".to_owned()]);
     }
-}
-
-/// Year and month of a time. See <https://howardhinnant.github.io/date_algorithms.html#civil_from_days>.
-const fn month_of(ts: i64) -> (i64, u32) {
-    let days = ts.div_euclid(86_400_000) + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // March is the first month.
-    let month = (5 * day_of_year + 2) / 153;
-    let year = year_of_era + era * 400;
-    match month {
-        0..=9 => (year, month as u32 + 3),
-        _ => (year + 1, month as u32 - 9),
-    }
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
 /// What tells rows apart.
@@ -225,7 +188,6 @@ struct PlainRow<'a> {
 #[derive(Default)]
 pub(super) struct PlainRows<'a> {
     rows: BTreeMap<PlainKey<'a>, PlainRow<'a>>,
-    months: BTreeSet<(i64, u32)>,
 }
 
 impl<'a> PlainRows<'a> {
@@ -258,33 +220,52 @@ impl<'a> PlainRows<'a> {
                 };
                 self.rows.insert(key, row);
             }
-            if PARTITIONED.contains(&row.ts) {
-                self.months.insert(month_of(row.ts));
-            }
         }
     }
 
-    /// Writes them in a transaction, all or, where PostgreSQL refuses what one of them holds, none.
+    /// Writes them in a transaction. What the database refuses, whatever the reason, is left out: the program's own tables
+    /// do not depend on it.
     pub(super) async fn write(&self, transaction: &mut PgConnection) -> Result<(), SqlFailure> {
         if self.rows.is_empty() {
             return Ok(());
         }
         let mut inner = transaction.begin().await?;
-        let written = self.write_all(&mut inner).await;
-        match written {
+        match self.write_all(&mut inner).await {
             Ok(()) => Ok(inner.commit().await?),
             Err(SqlFailure::Database(sqlx::Error::Database(error)))
-                if is_refusal(error.code().as_deref()) =>
+                if !is_passing(error.code().as_deref()) =>
             {
                 inner.rollback().await?;
+                let left_out = self.write_each(transaction).await?;
                 if let Some(suppressed) = REFUSED_GATE.open() {
-                    let rows = self.rows.len();
-                    tracing::warn!(%error, rows, suppressed, "rows are left out of the table telemetry");
+                    tracing::warn!(%error, rows = left_out, suppressed, "rows are left out of the table telemetry");
                 }
                 Ok(())
             }
             Err(failure) => Err(failure),
         }
+    }
+
+    /// Writes them one by one, as long as few are refused; returns how many were left out.
+    async fn write_each(&self, transaction: &mut PgConnection) -> Result<usize, SqlFailure> {
+        let mut left_out = 0;
+        for (place, (key, row)) in self.rows.iter().enumerate() {
+            if left_out >= REFUSED_AT_MOST || place >= ROWS_ONE_BY_ONE {
+                return Ok(left_out + self.rows.len() - place);
+            }
+            let mut inner = transaction.begin().await?;
+            let mut columns = PlainColumns::default();
+            columns.push(key, row);
+            match columns.insert(&mut inner).await {
+                Ok(()) => inner.commit().await?,
+                Err(SqlFailure::Database(sqlx::Error::Database(_))) => {
+                    inner.rollback().await?;
+                    left_out += 1;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(left_out)
     }
 
     async fn write_all(&self, transaction: &mut PgConnection) -> Result<(), SqlFailure> {
@@ -302,9 +283,9 @@ impl<'a> PlainRows<'a> {
     }
 }
 
-/// Whether an error is about the data: class 22, and a document that is nested too deeply.
-fn is_refusal(code: Option<&str>) -> bool {
-    code.is_some_and(|code| code.starts_with("22") || code.starts_with("54"))
+/// Whether an error passes by itself: two that wait for each other, a server that ends.
+fn is_passing(code: Option<&str>) -> bool {
+    code.is_some_and(|code| code.starts_with("40") || code.starts_with("57P"))
 }
 
 /// The columns of a statement.
@@ -369,60 +350,40 @@ impl<'a> PlainColumns<'a> {
 }
 
 impl PlainChange {
-    /// Makes the change in a transaction.
-    pub(super) async fn make(&self, transaction: &mut PgConnection) -> Result<(), SqlFailure> {
-        match self {
-            Self::Delete { subject, keys, range } => {
-                delete(transaction, *subject, keys.as_deref(), *range).await
-            }
-            Self::Move { from, to } => {
-                let statement = "UPDATE telemetry SET tenant_id = $3 WHERE entity_id = $1 AND tenant_id = $2";
-                sqlx::query(statement)
-                    .bind(from.entity.id)
-                    .bind(from.tenant.0)
-                    .bind(to.0)
-                    .execute(transaction)
-                    .await?;
-                Ok(())
-            }
+    /// Makes the change, some rows of one of the table's parts at a time.
+    pub(super) async fn make(&self, pool: &PgPool) -> Result<(), SqlFailure> {
+        for part in parts(pool).await? {
+            while self.step(pool, &part).await? >= ROWS_AT_ONCE {}
         }
+        Ok(())
     }
-}
 
-async fn delete(
-    transaction: &mut PgConnection,
-    subject: EntityKey,
-    keys: Option<&[String]>,
-    range: Option<(i64, i64)>,
-) -> Result<(), SqlFailure> {
-    let clamp = |ts: i64| ts.clamp(*TIMES.start(), *TIMES.end());
-    let (from, to) = range.unwrap_or((*TIMES.start(), i64::MAX));
-    let statement = "DELETE FROM telemetry WHERE entity_id = $1 AND tenant_id = $2 AND ($3::text[] IS NULL OR key = ANY($3)) \
-        AND ts >= to_timestamp($4 / 1000.0) AND ($5 OR ts < to_timestamp($6 / 1000.0))";
-    sqlx::query(statement)
-        .bind(subject.entity.id)
-        .bind(subject.tenant.0)
-        .bind(keys)
-        .bind(clamp(from))
-        .bind(to > *TIMES.end())
-        .bind(clamp(to))
-        .execute(transaction)
-        .await?;
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_has_its_month() {
-        assert_eq!(month_of(0), (1970, 1));
-        assert_eq!(month_of(-1), (1969, 12));
-        assert_eq!(month_of(951_782_399_999), (2000, 2));
-        assert_eq!(month_of(951_868_800_000), (2000, 3));
-        assert_eq!(month_of(1_798_761_599_999), (2026, 12));
-        assert_eq!(month_of(1_798_761_600_000), (2027, 1));
-        assert_eq!(first_day(next_month((2026, 12))), "2027-01-01 00:00+00");
+    async fn step(&self, pool: &PgPool, part: &str) -> Result<u64, SqlFailure> {
+        let (change, subject, to) = match self {
+            Self::Delete { subject, .. } => (format!("DELETE FROM {part}"), subject, None),
+            Self::Move { from, to } => (format!("UPDATE {part} SET tenant_id = $7"), from, Some(to.0)),
+        };
+        let (keys, range) = match self {
+            Self::Delete { keys, range, .. } => (keys.as_deref(), *range),
+            Self::Move { .. } => (None, None),
+        };
+        let clamp = |ts: i64| ts.clamp(*TIMES.start(), *TIMES.end());
+        let (from, to_ts) = range.unwrap_or((*TIMES.start(), i64::MAX));
+        let statement = format!(
+            "{change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {part} WHERE entity_id = $1 AND tenant_id = $2 \
+             AND ($3::text[] IS NULL OR key = ANY($3)) AND ts >= to_timestamp($4 / 1000.0) \
+             AND ($5 OR ts < to_timestamp($6 / 1000.0)) LIMIT {ROWS_AT_ONCE}))"
+        );
+        let mut query = sqlx::query(AssertSqlSafe(statement))
+            .bind(subject.entity.id)
+            .bind(subject.tenant.0)
+            .bind(keys)
+            .bind(clamp(from))
+            .bind(to_ts > *TIMES.end())
+            .bind(clamp(to_ts));
+        if let Some(tenant) = to {
+            query = query.bind(tenant);
+        }
+        Ok(query.execute(pool).await?.rows_affected())
     }
 }
