@@ -79,7 +79,7 @@ test("a tenant's own type is placed as it says it begins, from its bundle, too",
   await expect(option).toContainText("What Meter of ours is for");
   await expect(option.locator("img")).toBeVisible();
   await expect(dialog.getByRole("option", { name: /Meter of old/ })).toHaveCount(0);
-  await dialog.getByText("Deprecated, too").click();
+  await dialog.getByRole("switch", { name: "Deprecated, too" }).click();
   await expect(dialog.getByRole("option", { name: /Meter of old/ })).toContainText("Deprecated");
   await search.fill("hydrant");
   await expect(dialog.getByRole("option")).toHaveCount(1);
