@@ -179,7 +179,11 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
 
     // The root stays until another chain is it.
     expect_error(chains.delete(world.tenant, id).await, StoreErrorKind::Conflict);
-    let other = saved_chain(&world, "other").await.id;
+    let other = RuleChain {
+        chain_type: stored.chain_type,
+        ..chain(world.tenant, "other")
+    };
+    let other = chains.insert(other).await.unwrap().id;
     assert!(chains.set_root(world.tenant, other).await.unwrap());
     assert!(chains.delete(world.tenant, id).await.unwrap());
     assert!(!chains.delete(world.tenant, id).await.unwrap());
