@@ -95,22 +95,54 @@ pub(super) struct EntityUpdate {
     pub(super) agg_latest: Option<BTreeMap<i64, Value>>,
 }
 
+/// A page of rows or changes of some, which may have megabytes: written as text at once, and not first as a tree of values.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RowsUpdate<P, C> {
+    cmd_id: i64,
+    error_code: u16,
+    error_msg: Option<String>,
+    data: Option<P>,
+    update: Option<C>,
+    allowed_entities: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_entities: Option<u64>,
+    cmd_update_type: &'static str,
+}
+
+impl<P: Serialize, C: Serialize> RowsUpdate<P, C> {
+    fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+fn entities(
+    command: i64,
+    page: Option<&PageData<EntityData>>,
+    changes: Option<&[EntityUpdate]>,
+    allowed: usize,
+) -> String {
+    let update = RowsUpdate {
+        cmd_id: command,
+        error_code: 0,
+        error_msg: None,
+        data: page,
+        update: changes,
+        allowed_entities: allowed,
+        total_entities: None,
+        cmd_update_type: "ENTITY_DATA",
+    };
+    update.text()
+}
+
 /// The first page of entities.
 pub(super) fn entity_page(command: i64, page: &PageData<EntityData>, allowed: usize) -> String {
-    json!({
-        "cmdId": command, "errorCode": 0, "errorMsg": null, "data": page, "update": null,
-        "allowedEntities": allowed, "cmdUpdateType": "ENTITY_DATA",
-    })
-    .to_string()
+    entities(command, Some(page), None, allowed)
 }
 
 /// Changes of entities.
 pub(super) fn entity_changes(command: i64, changes: &[EntityUpdate], allowed: usize) -> String {
-    json!({
-        "cmdId": command, "errorCode": 0, "errorMsg": null, "data": null, "update": changes,
-        "allowedEntities": allowed, "cmdUpdateType": "ENTITY_DATA",
-    })
-    .to_string()
+    entities(command, None, Some(changes), allowed)
 }
 
 /// Number of entities.
@@ -120,13 +152,17 @@ pub(super) fn entity_count(command: i64, count: u64) -> String {
 
 /// Alarms: a page, or its changed alarms.
 pub(super) fn alarms(command: i64, page: &PageData<AlarmData>, changes: Option<&[&AlarmData]>) -> String {
-    json!({
-        "cmdId": command, "errorCode": 0, "errorMsg": null,
-        "data": Some(page).filter(|_| changes.is_none()), "update": changes,
-        "allowedEntities": MAX_ALARM_ENTITIES, "totalEntities": page.total_elements,
-        "cmdUpdateType": "ALARM_DATA",
-    })
-    .to_string()
+    let update = RowsUpdate {
+        cmd_id: command,
+        error_code: 0,
+        error_msg: None,
+        data: Some(page).filter(|_| changes.is_none()),
+        update: changes,
+        allowed_entities: MAX_ALARM_ENTITIES,
+        total_entities: Some(page.total_elements),
+        cmd_update_type: "ALARM_DATA",
+    };
+    update.text()
 }
 
 /// Number of alarms.

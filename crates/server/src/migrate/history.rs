@@ -17,10 +17,13 @@ use std::sync::Arc;
 use clap::Args;
 use fieldline_core::clock::SystemClock;
 use fieldline_core::ports::{AttributeStore as _, StoreError, TimeSeriesStore as _};
-use fieldline_model::timeseries::{Aggregation, AggregationBucket, Attribute, AttributeScope};
+use fieldline_model::EntityType;
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, Attribute, AttributeScope, DataPoint};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql::EntityDatabase;
-use fieldline_storage::thingsboard::{ThingsBoardDatabase, ThingsBoardEntity, ThingsBoardSeries};
+use fieldline_storage::thingsboard::{
+    ThingsBoardDatabase, ThingsBoardEntity, ThingsBoardPoints, ThingsBoardSeries,
+};
 use futures::{StreamExt as _, TryStreamExt as _};
 use tokio::sync::Mutex;
 
@@ -38,8 +41,9 @@ use crate::wiring::open_series;
 const PAGE_ENTITIES: u32 = 500;
 /// Entities that are copied at the same time.
 const ENTITIES_AT_ONCE: usize = 4;
-/// Points of a series that are handed over together.
+/// Points of a series that are handed over together, and their bytes, unless one is larger.
 const POINTS_AT_ONCE: usize = 1_000;
+const BYTES_AT_ONCE: usize = 1 << 20;
 /// What ThingsBoard keeps of a device's connection, and the platform itself keeps here.
 const ACTIVITY: [&str; 5] = [
     "active",
@@ -154,7 +158,7 @@ struct HistoryCopy {
 
 impl HistoryCopy {
     async fn run(&self) -> Result<(), MigrateHistoryError> {
-        let mut absent = Vec::new();
+        let mut absent = AbsentEntities::default();
         let mut entities = 0;
         for kind in ThingsBoardDatabase::KINDS {
             let mut after = None;
@@ -171,7 +175,7 @@ impl HistoryCopy {
                 for entity in page {
                     match subjects.get(&entity.id) {
                         Some(subject) => found.push((entity, *subject)),
-                        None => absent.push(format!("{} {}", kind.name(), entity.name)),
+                        None => absent.add(kind, &entity.name),
                     }
                 }
                 entities += found.len();
@@ -179,7 +183,7 @@ impl HistoryCopy {
             }
         }
         self.writer.lock().await.end(entities);
-        report_absent(&absent);
+        absent.report();
         Ok(())
     }
 
@@ -226,7 +230,10 @@ impl HistoryCopy {
         subject: HistorySubject,
         mut attributes: Vec<(AttributeScope, Attribute)>,
     ) -> Result<Vec<(AttributeScope, Attribute)>, MigrateHistoryError> {
-        attributes.retain(|(_, attribute)| !ACTIVITY.contains(&&*attribute.key));
+        let is_of_device = subject.key.entity.entity_type == EntityType::Device;
+        attributes.retain(|(scope, attribute)| {
+            !(is_of_device && *scope == AttributeScope::Server && ACTIVITY.contains(&&*attribute.key))
+        });
         for scope in AttributeScope::ALL {
             if !attributes.iter().any(|(of, _)| *of == scope) {
                 continue;
@@ -252,33 +259,35 @@ impl HistoryCopy {
         subject: HistorySubject,
         series: &ThingsBoardSeries,
     ) -> Result<Option<CopiedSeries>, MigrateHistoryError> {
+        let comes_in_order = self.thingsboard.comes_in_order();
         let after = self.writer.lock().await.until(entity.id, subject, &series.name);
-        let mut points = self
-            .thingsboard
-            .points(entity.id, series, after)
-            .try_chunks(POINTS_AT_ONCE);
-        let mut copied: Option<CopiedSeries> = None;
-        while let Some(chunk) = points.next().await {
-            let chunk = chunk.map_err(|error| MigrateHistoryError::Read(error.1))?;
-            let mut writer = self.writer.lock().await;
-            let Some(put) = writer
-                .put_points(entity.id, subject, &series.name, &chunk)
-                .await?
-            else {
-                continue;
+        let mut points = self.thingsboard.points(entity.id, series, after);
+        let mut copied = CopiedSeries {
+            entity: format!("{} {}", entity.id.entity_type.name(), entity.name),
+            subject,
+            series: series.name.clone(),
+            first: i64::MAX,
+            last: i64::MIN,
+            points: 0,
+        };
+        let mut newest: Option<i64> = None;
+        let mut chunk = Vec::new();
+        loop {
+            let is_over = next_chunk(&mut points, &mut chunk).await?;
+            let Some(last) = chunk.iter().map(|point| point.ts).max() else {
+                break;
             };
-            copied
-                .get_or_insert_with(|| CopiedSeries {
-                    entity: format!("{} {}", entity.id.entity_type.name(), entity.name),
-                    subject,
-                    series: series.name.clone(),
-                    first: put.first,
-                    last: put.last,
-                    points: 0,
-                })
-                .extend(&put);
+            newest = newest.max(Some(last));
+            let mut writer = self.writer.lock().await;
+            writer.put_points(&mut copied, &chunk).await?;
+            if comes_in_order || is_over {
+                writer.reach(entity.id, subject, &series.name, newest.unwrap_or(last));
+            }
+            if is_over {
+                break;
+            }
         }
-        Ok(copied)
+        Ok((copied.points > 0).then_some(copied))
     }
 
     /// Makes sure that what was copied is there.
@@ -298,6 +307,22 @@ impl HistoryCopy {
         let found = counted.first().and_then(|point| point.value.as_number());
         // Devices may have sent others since.
         let found = found.unwrap_or(0.0) as u64;
+        if found < copied.points && !self.thingsboard.comes_in_order() {
+            // A point that was written again after the periods had changed is in two of them.
+            let (
+                CopiedSeries {
+                    entity,
+                    series,
+                    points,
+                    ..
+                },
+                other,
+            ) = (copied, copied.points - found);
+            say(format_args!(
+                "{entity}: `{series}` has {found} points of {points} copied; {other} were at the times of others"
+            ));
+            return Ok(());
+        }
         if found < copied.points {
             return Err(MigrateHistoryError::Missing {
                 entity: copied.entity.clone(),
@@ -310,19 +335,54 @@ impl HistoryCopy {
     }
 }
 
-fn report_absent(absent: &[String]) {
-    const NAMED: usize = 10;
-    if absent.is_empty() {
-        return;
+/// Fills a chunk with the next points, as many as are handed over together. Returns whether they were the last ones.
+async fn next_chunk(
+    points: &mut ThingsBoardPoints<'_>,
+    chunk: &mut Vec<DataPoint>,
+) -> Result<bool, MigrateHistoryError> {
+    chunk.clear();
+    let mut bytes = 0;
+    while chunk.len() < POINTS_AT_ONCE && bytes < BYTES_AT_ONCE {
+        match points.try_next().await.map_err(MigrateHistoryError::Read)? {
+            Some(point) => {
+                bytes += point.bytes();
+                chunk.push(point);
+            }
+            None => return Ok(true),
+        }
     }
-    let names = absent.iter().take(NAMED).map(String::as_str);
-    let names = names.collect::<Vec<_>>().join(", ");
-    let more = match absent.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} others"),
-    };
-    say(format_args!(
-        "{} entities of ThingsBoard are not here: {names}{more}. Run the command again once they are",
-        absent.len()
-    ));
+    Ok(false)
+}
+
+/// Entities of ThingsBoard that are not here.
+#[derive(Default)]
+struct AbsentEntities {
+    count: u64,
+    /// The first ones.
+    named: Vec<String>,
+}
+
+impl AbsentEntities {
+    const NAMED: usize = 10;
+
+    fn add(&mut self, kind: EntityType, name: &str) {
+        self.count += 1;
+        if self.named.len() < Self::NAMED {
+            self.named.push(format!("{} {name}", kind.name()));
+        }
+    }
+
+    fn report(&self) {
+        let names = self.named.join(", ");
+        let more = match self.count - self.named.len() as u64 {
+            0 => String::new(),
+            more => format!(" and {more} others"),
+        };
+        if self.count > 0 {
+            say(format_args!(
+                "{} entities of ThingsBoard are not here: {names}{more}. Run the command again once they are",
+                self.count
+            ));
+        }
+    }
 }

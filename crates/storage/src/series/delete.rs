@@ -97,7 +97,9 @@ impl SeriesStore {
         }
         self.sync_commits(&engine)?;
         drop(packing);
-        engine.db.delete_plain_rows(subject, Some(names), range);
+        engine
+            .db
+            .delete_plain_rows(subject.tenant, vec![subject.entity.id], Some(names), range);
         Ok(())
     }
 

@@ -21,6 +21,9 @@ pub const CORRUPT: &str = "fieldline_series_corrupt_total";
 /// Times the engine was reopened after the disk had been full, counter.
 pub const REOPENED: &str = "fieldline_series_reopened_total";
 
+/// Points that PostgreSQL refused as plain rows, counter.
+pub const PLAIN_ROWS_LEFT_OUT: &str = "fieldline_series_plain_rows_left_out_total";
+
 /// Tells the recorder what the metrics mean.
 pub fn describe() {
     metrics::describe_counter!(ROWS, "time-series rows written");
@@ -40,5 +43,9 @@ pub fn describe() {
         "memory of cached latest values and attributes"
     );
     metrics::describe_counter!(CORRUPT, "stored bytes that did not pass their checks");
+    metrics::describe_counter!(
+        PLAIN_ROWS_LEFT_OUT,
+        "points that are no rows of the table telemetry"
+    );
     metrics::describe_counter!(REOPENED, "times the engine was reopened after a full disk");
 }

@@ -49,6 +49,9 @@ pub struct Options {
     pub open_files: u32,
 }
 
+/// One that commits, one that reads, and one each that changes plain rows and deletes what is past.
+const CONNECTIONS_WITH_PLAIN_ROWS: u32 = 4;
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -75,6 +78,9 @@ impl Options {
         }
         if self.plain_rows && self.kind != SeriesKind::Sql {
             return Some("plain-rows needs kind = \"sql\"".to_owned());
+        }
+        if self.plain_rows && self.connections < CONNECTIONS_WITH_PLAIN_ROWS {
+            return Some("connections must be 4 or more with plain-rows".to_owned());
         }
         if self.memtable < ByteSize::mib(1) {
             return Some("memtable must be at least 1MiB".to_owned());
@@ -272,5 +278,30 @@ impl std::fmt::Debug for CassandraOptions {
             .field("private_key", &self.private_key)
             .field("verify_hostname", &self.verify_hostname)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_rows_need_postgres_and_connections_of_their_own() {
+        let plain = Options {
+            plain_rows: true,
+            ..Options::default()
+        };
+        assert!(plain.problem().is_some_and(|problem| problem.contains("kind")));
+        let of_sql = |connections| Options {
+            kind: SeriesKind::Sql,
+            connections,
+            ..plain.clone()
+        };
+        assert_eq!(of_sql(4).problem(), None);
+        assert!(
+            of_sql(3)
+                .problem()
+                .is_some_and(|problem| problem.contains("connections"))
+        );
     }
 }

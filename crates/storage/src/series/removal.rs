@@ -10,14 +10,15 @@
 //! chunks: compaction makes chunks of rows. A step of it that has read rows which are gone by now ends before the
 //! chunks are looked at.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use fieldline_core::ports::{StoreResult, ValueRemovalScope};
-use fieldline_model::EntityKey;
 use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityKey, TenantId};
 use rustc_hash::FxHashSet;
+use uuid::Uuid;
 
 use super::backing::SeriesTable;
 use super::engine::SeriesEngine;
@@ -123,7 +124,7 @@ impl SeriesStore {
         let engine = self.writable()?;
         let mut batch = engine.batch(STEP_KEYS);
         let mut left = STEP_KEYS;
-        let mut seen: Vec<EntityKeyBytes> = Vec::new();
+        let mut seen: BTreeMap<TenantId, BTreeSet<Uuid>> = BTreeMap::new();
         for _ in 0..STEP_PLACES {
             let Some((place, at)) = removal.remaining.front().copied() else {
                 break;
@@ -146,11 +147,10 @@ impl SeriesStore {
                     if subject.is_some_and(|subject| removal.spared.contains(subject)) {
                         continue;
                     }
-                    if let Some(subject) = subject
-                        && matches!(place, RemovalTable::Epoch(_) | RemovalTable::Chunks)
-                        && seen.last() != Some(subject)
+                    if matches!(place, RemovalTable::Epoch(_) | RemovalTable::Chunks)
+                        && let Some(subject) = subject.and_then(|subject| keys::read_subject(subject))
                     {
-                        seen.push(*subject);
+                        seen.entry(subject.tenant).or_default().insert(subject.entity.id);
                     }
                     batch.remove(&table, key);
                 }
@@ -177,8 +177,10 @@ impl SeriesStore {
                 .commit(batch, &tables)
                 .map_err(|error| self.note_write_failure(error))?;
         }
-        for subject in seen.iter().filter_map(|subject| keys::read_subject(subject)) {
-            engine.db.delete_plain_rows(subject, None, None);
+        for (tenant, entities) in seen {
+            engine
+                .db
+                .delete_plain_rows(tenant, entities.into_iter().collect(), None, None);
         }
         std::thread::sleep(began.elapsed().min(MAX_PAUSE));
         Ok(!removal.remaining.is_empty())

@@ -1,10 +1,10 @@
 //! Tables that have a part for each month in PostgreSQL, by the time with which their ids begin: the space of a month that is
 //! past is given back at once, by dropping its part. SQLite has one table.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fieldline_core::ports::StoreResult;
+use parking_lot::Mutex;
 
 use super::database::EntityDatabase;
 use super::query::SqlQuery;
@@ -64,9 +64,9 @@ impl MonthlyTable {
 pub(super) struct MonthlyParts(Mutex<Option<Instant>>);
 
 impl MonthlyParts {
-    /// Whether it is time to look for them; the next one is told so after the interval.
-    fn is_due(&self) -> bool {
-        let Ok(mut last) = self.0.lock() else { return false };
+    /// Begins to look for them, unless somebody has within the interval; returns whether it is to be done.
+    fn begin_check(&self) -> bool {
+        let mut last = self.0.lock();
         let is_due = last.is_none_or(|last| last.elapsed() >= CHECK_INTERVAL);
         if is_due {
             *last = Some(Instant::now());
@@ -77,7 +77,7 @@ impl MonthlyParts {
 
 /// Makes the parts for the rows of this and the next month, now and then.
 pub(super) async fn prepare(database: &EntityDatabase) {
-    if database.is_sqlite() || !database.months().is_due() {
+    if database.is_sqlite() || !database.months().begin_check() {
         return;
     }
     if let Err(failure) = make_parts(database).await {

@@ -7,7 +7,6 @@ use fieldline_model::EntityId;
 use fieldline_model::timeseries::{DataPoint, LatestValue};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
-use scylla::DeserializeRow;
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::value::CqlTimeuuid;
@@ -21,6 +20,8 @@ use crate::series::CassandraOptions;
 const PAGE_ROWS: i32 = 1_000;
 /// The partition of series that are not divided into periods.
 const UNDIVIDED: i64 = 0;
+/// Periods are minutes, hours, days, months or years.
+const LONGEST_PERIOD_MS: i64 = 366 * 86_400_000;
 
 /// The tables of a ThingsBoard installation.
 pub(super) struct CassandraTables {
@@ -31,41 +32,36 @@ pub(super) struct CassandraTables {
     latest: Option<PreparedStatement>,
 }
 
-/// A point as it is kept.
-#[derive(DeserializeRow)]
-struct PointRow {
-    ts: i64,
-    bool_v: Option<bool>,
-    str_v: Option<String>,
-    long_v: Option<i64>,
-    dbl_v: Option<f64>,
-    json_v: Option<String>,
-}
+/// The columns of a point: time, and those of its value.
+type PointColumns = (
+    i64,
+    Option<bool>,
+    Option<String>,
+    Option<i64>,
+    Option<f64>,
+    Option<String>,
+);
 
-/// A latest value as it is kept.
-#[derive(DeserializeRow)]
-struct LatestRow {
-    key: String,
-    ts: i64,
-    bool_v: Option<bool>,
-    str_v: Option<String>,
-    long_v: Option<i64>,
-    dbl_v: Option<f64>,
-    json_v: Option<String>,
-}
+/// The same of a latest value, with its name.
+type LatestColumns = (
+    String,
+    i64,
+    Option<bool>,
+    Option<String>,
+    Option<i64>,
+    Option<f64>,
+    Option<String>,
+);
 
-macro_rules! point_of {
-    ($row:expr) => {{
-        let row = $row;
-        let columns = FiveColumns {
-            bool_v: row.bool_v,
-            str_v: row.str_v,
-            long_v: row.long_v,
-            dbl_v: row.dbl_v,
-            json_v: row.json_v,
-        };
-        columns.value().map(|value| DataPoint { ts: row.ts, value })
-    }};
+fn point((ts, bool_v, str_v, long_v, dbl_v, json_v): PointColumns) -> Option<DataPoint> {
+    let columns = FiveColumns {
+        bool_v,
+        str_v,
+        long_v,
+        dbl_v,
+        json_v,
+    };
+    columns.value().map(|value| DataPoint { ts, value })
 }
 
 fn failed(cause: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
@@ -143,19 +139,18 @@ impl CassandraTables {
 
     pub(super) async fn latest_names(&self, entity: EntityId) -> StoreResult<Vec<String>> {
         let rows = self.latest_rows(entity).await?;
-        Ok(rows.into_iter().map(|row| row.key).collect())
+        Ok(rows.into_iter().map(|(key, ..)| key).collect())
     }
 
     pub(super) async fn latest(&self, entity: EntityId) -> StoreResult<Vec<LatestValue>> {
         let rows = self.latest_rows(entity).await?.into_iter();
-        let value = |mut row: LatestRow| {
-            let key = std::mem::take(&mut row.key);
-            point_of!(row).map(|point| LatestValue { key, point })
+        let value = |(key, ts, bool_v, str_v, long_v, dbl_v, json_v): LatestColumns| {
+            point((ts, bool_v, str_v, long_v, dbl_v, json_v)).map(|point| LatestValue { key, point })
         };
         Ok(rows.filter_map(value).collect())
     }
 
-    async fn latest_rows(&self, entity: EntityId) -> StoreResult<Vec<LatestRow>> {
+    async fn latest_rows(&self, entity: EntityId) -> StoreResult<Vec<LatestColumns>> {
         let (Some(statement), Some(id)) = (&self.latest, key_of(entity.id)) else {
             return Ok(Vec::new());
         };
@@ -164,11 +159,11 @@ impl CassandraTables {
             .execute_iter(statement.clone(), (entity.entity_type.name(), id))
             .await
             .map_err(failed)?;
-        let rows = pages.rows_stream::<LatestRow>().map_err(failed)?;
+        let rows = pages.rows_stream::<LatestColumns>().map_err(failed)?;
         rows.map_err(failed).try_collect().await
     }
 
-    /// The partitions that may have points behind a time, oldest first.
+    /// The partitions that may have points behind a time.
     async fn periods(
         &self,
         entity_type: &str,
@@ -183,13 +178,12 @@ impl CassandraTables {
             .map_err(failed)?;
         let rows = pages.rows_stream::<(i64,)>().map_err(failed)?;
         let mut found: Vec<i64> = rows.map_ok(|row| row.0).map_err(failed).try_collect().await?;
-        if found.is_empty() {
-            return Ok(vec![UNDIVIDED]);
-        }
+        // Periods have had other lengths where that was changed, and what was stored without them is in no list.
+        found.retain(|begin| after.is_none_or(|after| begin.saturating_add(LONGEST_PERIOD_MS) > after));
+        found.push(UNDIVIDED);
         found.sort_unstable();
-        // A period ends where the next one begins, or before.
-        let begun = found.partition_point(|begin| after.is_some_and(|after| *begin <= after));
-        Ok(found.split_off(begun.saturating_sub(1)))
+        found.dedup();
+        Ok(found)
     }
 
     async fn points_of_period(
@@ -206,8 +200,8 @@ impl CassandraTables {
             .execute_iter(self.points.clone(), values)
             .await
             .map_err(failed)?;
-        let rows = pages.rows_stream::<PointRow>().map_err(failed)?;
-        Ok(rows.map_err(failed).map_ok(|row| point_of!(row)))
+        let rows = pages.rows_stream::<PointColumns>().map_err(failed)?;
+        Ok(rows.map_err(failed).map_ok(point))
     }
 
     pub(super) fn points<'a>(

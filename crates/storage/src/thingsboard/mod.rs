@@ -47,7 +47,7 @@ pub struct ThingsBoardSeries {
     number: Option<i32>,
 }
 
-/// Points of a series, oldest first.
+/// Points of a series.
 pub type ThingsBoardPoints<'a> = BoxStream<'a, StoreResult<DataPoint>>;
 
 impl ThingsBoardDatabase {
@@ -80,6 +80,12 @@ impl ThingsBoardDatabase {
         self.postgres.close().await;
     }
 
+    /// Whether points come oldest first, so that a copy may go on behind the last one that came.
+    pub const fn comes_in_order(&self) -> bool {
+        // Its periods may overlap.
+        self.cassandra.is_none()
+    }
+
     /// Entities of one of the [kinds](Self::KINDS) behind an id, in the order of their ids.
     pub async fn entities(
         &self,
@@ -104,7 +110,7 @@ impl ThingsBoardDatabase {
         Ok(names.into_iter().map(series).collect())
     }
 
-    /// The points of a series behind a time, oldest first. Values that are none (a double that is not finite) are left
+    /// The points of a series behind a time; oldest first where they [come in order](Self::comes_in_order). Values that are none (a double that is not finite) are left
     /// out.
     pub fn points<'a>(
         &'a self,

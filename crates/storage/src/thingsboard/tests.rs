@@ -167,6 +167,11 @@ async fn series_in_cassandra_are_read_whole_and_from_a_time_on() {
     installation.put(1_000, "level", 1_000..2_200).await;
     installation.put(5_000, "level", 5_000..5_003).await;
     installation.put(0, "undivided", 1..3).await;
+    // Without periods at first, and by longer ones later.
+    installation.put(0, "changed", 10..12).await;
+    installation.put(1_000, "changed", 1_000..1_002).await;
+    installation.put(900, "changed", 1_005..1_007).await;
+    installation.latest("changed").await;
     installation.put(1, "old", 5..6).await;
     installation.latest("level").await;
     installation.latest("undivided").await;
@@ -179,7 +184,7 @@ async fn series_in_cassandra_are_read_whole_and_from_a_time_on() {
     assert_eq!(entities.len(), 1);
     let series = database.series(device).await.unwrap();
     let names: Vec<&str> = series.iter().map(|series| &*series.name).collect();
-    assert_eq!(names, ["level", "old", "undivided"]);
+    assert_eq!(names, ["changed", "level", "old", "undivided"]);
 
     let times = async |name: &str, after| {
         let series = series.iter().find(|series| series.name == name).unwrap();
@@ -190,7 +195,9 @@ async fn series_in_cassandra_are_read_whole_and_from_a_time_on() {
                 .iter()
                 .all(|point| point.value == KvValue::Long(point.ts * 2))
         );
-        points.into_iter().map(|point| point.ts).collect::<Vec<_>>()
+        let mut times: Vec<i64> = points.into_iter().map(|point| point.ts).collect();
+        times.sort_unstable();
+        times
     };
     let all: Vec<i64> = (1_000..2_200).chain(5_000..5_003).collect();
     assert_eq!(times("level", None).await, all);
@@ -198,6 +205,9 @@ async fn series_in_cassandra_are_read_whole_and_from_a_time_on() {
     assert_eq!(times("level", Some(5_001)).await, [5_002]);
     assert_eq!(times("undivided", Some(1)).await, [2]);
     assert_eq!(times("old", None).await, [5]);
+    assert_eq!(times("changed", None).await, [10, 11, 1_000, 1_001, 1_005, 1_006]);
+    assert_eq!(times("changed", Some(1_001)).await, [1_005, 1_006]);
+    assert!(!database.comes_in_order());
 
     let mut latest = database.latest(device).await.unwrap();
     latest.sort_by(|one, other| one.key.cmp(&other.key));
@@ -205,14 +215,8 @@ async fn series_in_cassandra_are_read_whole_and_from_a_time_on() {
         .into_iter()
         .map(|latest| (latest.key, latest.point.ts))
         .collect();
-    assert_eq!(
-        latest,
-        [
-            ("level".to_owned(), 9),
-            ("old".to_owned(), 5),
-            ("undivided".to_owned(), 9)
-        ]
-    );
+    let expected = [("changed", 9), ("level", 9), ("old", 5), ("undivided", 9)];
+    assert_eq!(latest, expected.map(|(key, ts)| (key.to_owned(), ts)));
     database.close().await;
     let drop = format!("DROP KEYSPACE {}", installation.options.keyspace);
     installation.session.query_unpaged(drop, ()).await.unwrap();

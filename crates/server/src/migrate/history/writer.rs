@@ -33,20 +33,6 @@ pub(super) struct CopiedSeries {
     pub(super) points: u64,
 }
 
-impl CopiedSeries {
-    pub(super) fn extend(&mut self, put: &PutPoints) {
-        self.last = put.last;
-        self.points += put.points;
-    }
-}
-
-/// Points that were taken, oldest to newest.
-pub(super) struct PutPoints {
-    pub(super) first: i64,
-    pub(super) last: i64,
-    pub(super) points: u64,
-}
-
 struct PendingRow {
     subject: HistorySubject,
     ts: i64,
@@ -100,41 +86,40 @@ impl HistoryWriter {
         self.progress.until(from, subject.key, series)
     }
 
-    /// Takes points of a series, oldest first, without those past their time-to-live; returns `None` where none is left.
+    /// Takes points of a series, and counts them; without those past their time-to-live.
     pub(super) async fn put_points(
         &mut self,
-        from: EntityId,
-        subject: HistorySubject,
-        series: &str,
+        copied: &mut CopiedSeries,
         points: &[DataPoint],
-    ) -> Result<Option<PutPoints>, MigrateHistoryError> {
-        let Some(last) = points.last() else {
-            return Ok(None);
-        };
+    ) -> Result<(), MigrateHistoryError> {
+        let subject = copied.subject;
         let begin = expired_until(subject);
-        let kept = points.partition_point(|point| point.ts < begin);
-        self.expired += kept as u64;
-        let kept = points.get(kept..).unwrap_or_default();
-        for point in kept {
-            let values = self.pack(series, &point.value);
+        for point in points {
+            if point.ts < begin {
+                self.expired += 1;
+                continue;
+            }
+            let values = self.pack(&copied.series, &point.value);
             self.rows.push(PendingRow {
                 subject,
                 ts: point.ts,
                 strategy: TelemetrySaveStrategy::ALL,
                 values,
             });
+            copied.first = copied.first.min(point.ts);
+            copied.last = copied.last.max(point.ts);
+            copied.points += 1;
+            self.points += 1;
         }
-        self.points += kept.len() as u64;
-        // Behind a point of the future nothing else would ever be seen.
-        let reached = last.ts.min(SystemClock.now_ms());
-        self.reached.push((from, subject.key, series.to_owned(), reached));
         self.printer.print("points", self.points);
-        self.save_when_full().await?;
-        Ok(kept.first().map(|first| PutPoints {
-            first: first.ts,
-            last: last.ts,
-            points: kept.len() as u64,
-        }))
+        self.save_when_full().await
+    }
+
+    /// Notes, once what was taken is durable, that a series is copied up to a time. Behind one of the future nothing else would
+    /// ever be seen.
+    pub(super) fn reach(&mut self, from: EntityId, subject: HistorySubject, series: &str, time_ms: i64) {
+        let until = time_ms.min(SystemClock.now_ms());
+        self.reached.push((from, subject.key, series.to_owned(), until));
     }
 
     /// Takes latest values. One that is older than what is here changes nothing.

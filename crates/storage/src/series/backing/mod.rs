@@ -19,6 +19,7 @@ use std::ops::Bound;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::{EntityKey, TenantId};
 use fjall::{Keyspace, OwnedWriteBatch, Readable as _, Slice, Snapshot};
+use uuid::Uuid;
 
 use super::{error, keys};
 
@@ -344,17 +345,20 @@ impl SeriesDatabase {
         }
     }
 
-    /// Deletes the points of some series of a subject, or of all of them, where they are kept as plain rows as well.
+    /// Deletes the points of some series of entities of a tenant, or of all of them, where they are kept as plain rows as
+    /// well.
     pub(super) fn delete_plain_rows(
         &self,
-        subject: EntityKey,
+        tenant: TenantId,
+        entities: Vec<Uuid>,
         names: Option<&[String]>,
         range: Option<(i64, i64)>,
     ) {
         #[cfg(feature = "sql")]
         if let Self::Sql(db) = self {
             db.change_plain_rows(sql::PlainChange::Delete {
-                subject,
+                tenant,
+                entities,
                 keys: names.map(<[String]>::to_vec),
                 range,
             });

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::Slice;
+use parking_lot::Mutex;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
@@ -53,6 +54,8 @@ struct SqlSession {
     is_taken_over: AtomicBool,
     /// Whether there is the table of plain rows.
     has_plain_rows: bool,
+    /// One change of plain rows at a time, so that commits and reads keep their connections.
+    changing: Mutex<()>,
     runtime: BackingRuntime,
 }
 
@@ -230,7 +233,7 @@ impl From<SqlFailure> for StoreError {
 
 /// Opens the tables in a PostgreSQL database, making what is missing, and takes them over from whoever had them.
 pub(in super::super) fn open(options: &SqlSeriesOptions) -> StoreResult<SeriesTables> {
-    let (session, _) = connect(options, options.plain_rows)?;
+    let (session, _) = connect(options)?;
     let table = |name| session.table(name);
     Ok(SeriesTables {
         meta: table(META_TABLE),
@@ -256,7 +259,7 @@ pub(super) struct OwnedTables {
 /// Opens what PostgreSQL keeps beside another database, and takes it over from whoever had it.
 #[cfg(feature = "cassandra")]
 pub(super) fn open_owned(options: &SqlSeriesOptions) -> StoreResult<(SqlSeriesDatabase, OwnedTables)> {
-    let (session, epoch) = connect(options, false)?;
+    let (session, epoch) = connect(options)?;
     let tables = OwnedTables {
         meta: session.table(META_TABLE),
         states: session.table(STATE_TABLE),
@@ -266,7 +269,7 @@ pub(super) fn open_owned(options: &SqlSeriesOptions) -> StoreResult<(SqlSeriesDa
 }
 
 /// Connects, makes the tables that are missing, and takes them over. Answers with the epoch of the ownership as well.
-fn connect(options: &SqlSeriesOptions, has_plain_rows: bool) -> StoreResult<(Arc<SqlSession>, i64)> {
+fn connect(options: &SqlSeriesOptions) -> StoreResult<(Arc<SqlSession>, i64)> {
     let connect = PgConnectOptions::from_str(&options.url)
         .map_err(SqlFailure::from)?
         .application_name("fieldline series")
@@ -283,6 +286,7 @@ fn connect(options: &SqlSeriesOptions, has_plain_rows: bool) -> StoreResult<(Arc
             .connect_lazy_with(connect)
     });
     let run = Uuid::now_v7();
+    let has_plain_rows = options.plain_rows;
     let epoch = {
         let pool = pool.clone();
         runtime.call::<_, SqlFailure, _>(WRITE_TIMEOUT, async move {
@@ -299,6 +303,7 @@ fn connect(options: &SqlSeriesOptions, has_plain_rows: bool) -> StoreResult<(Arc
         is_in_doubt: AtomicBool::new(false),
         is_taken_over: AtomicBool::new(false),
         has_plain_rows,
+        changing: Mutex::default(),
         runtime,
     });
     Ok((session, epoch))
@@ -425,6 +430,7 @@ impl SqlSeriesDatabase {
         if !self.0.has_plain_rows {
             return;
         }
+        let _one = self.0.changing.lock();
         let changed = self.0.call(PLAIN_CHANGE_TIMEOUT, |session| async move {
             change.make(&session.pool).await
         });

@@ -2,7 +2,7 @@
 //!
 //! Rows are written in the transaction of the blocks that hold the same points. Deletions and moves follow those of the
 //! program's own tables, some rows at a time, so that nobody waits for them. The table is a hypertable where TimescaleDB is
-//! there, else it has a partition a month from its making on, and one for all others. What PostgreSQL cannot hold in such a row
+//! there, else it has a partition a month from its making on, one for what was before, and one for all others. What PostgreSQL cannot hold in such a row
 //! (a time beyond its own, a name with a null character) is left out.
 
 use std::collections::BTreeMap;
@@ -12,11 +12,12 @@ use fieldline_core::logging::LogGate;
 use fieldline_model::kv::{KvValueRef, unpack};
 use fieldline_model::{EntityKey, TenantId};
 use fjall::Slice;
+use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnection, PgPool};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use uuid::Uuid;
 
-use super::super::super::{block, keys};
+use super::super::super::{block, keys, metrics as names};
 use super::SqlFailure;
 
 /// Rows of one statement.
@@ -29,9 +30,8 @@ const ROWS_AT_ONCE: u64 = 10_000;
 const EXPIRY_TIME: Duration = Duration::from_secs(3);
 /// Years 1 to 9999, which PostgreSQL and its clients read.
 const TIMES: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
-/// Rows of a batch that are written one by one where one of them is refused, and how many may be.
-const ROWS_ONE_BY_ONE: usize = 5_000;
-const REFUSED_AT_MOST: usize = 20;
+/// Refusals after which the rest of what a batch is refused is left out undivided: twenty or so find one row of a million.
+const REFUSALS_AT_MOST: usize = 60;
 /// Longest name of a series; its index refuses entries of more than 2,704 bytes.
 const MAX_KEY_BYTES: usize = 2_048;
 
@@ -52,12 +52,14 @@ const INSERT: &str = "INSERT INTO telemetry (tenant_id, entity_type, entity_id, 
      long_v = excluded.long_v, dbl_v = excluded.dbl_v, str_v = excluded.str_v, json_v = excluded.json_v, \
      expires = excluded.expires";
 
-/// What happens to rows with a batch.
+/// What happens to rows that are there.
 pub(in super::super::super) enum PlainChange {
     /// They are deleted.
     Delete {
+        /// Tenant of the entities.
+        tenant: TenantId,
         /// Whose they are.
-        subject: EntityKey,
+        entities: Vec<Uuid>,
         /// Of these series; of all if not set.
         keys: Option<Vec<String>>,
         /// From a time on, up to another that is left out; at all times if not set.
@@ -72,7 +74,7 @@ pub(in super::super::super) enum PlainChange {
     },
 }
 
-/// Makes the table, if it is not there, and the partitions of this and the next month.
+/// Makes the table, if it is not there, and the partitions of this month and the next ones.
 pub(super) async fn prepare(pool: &PgPool) -> Result<(), SqlFailure> {
     let found = sqlx::query(
         "SELECT 1 FROM pg_class WHERE oid = to_regclass(format('%I.telemetry', current_schema()))",
@@ -93,13 +95,10 @@ pub(super) async fn prepare(pool: &PgPool) -> Result<(), SqlFailure> {
                     "SELECT {schema}.create_hypertable('telemetry', 'ts', chunk_time_interval => INTERVAL '7 days')"
                 ),
             ),
-            None => (
-                format!("{COLUMNS} PARTITION BY RANGE (ts)"),
-                "CREATE TABLE telemetry_rest PARTITION OF telemetry DEFAULT".to_owned(),
-            ),
+            None => (format!("{COLUMNS} PARTITION BY RANGE (ts)"), DIVIDE.to_owned()),
         };
-        for statement in [create, divide] {
-            sqlx::query(AssertSqlSafe(statement))
+        for statements in [create, divide] {
+            sqlx::raw_sql(AssertSqlSafe(statements))
                 .execute(&mut *transaction)
                 .await?;
         }
@@ -112,28 +111,36 @@ pub(super) async fn prepare(pool: &PgPool) -> Result<(), SqlFailure> {
     Ok(())
 }
 
-/// Makes the partitions of this and the next month, where the table has partitions. Nothing waits for it for long: rows
-/// without one go to that of all others, and so do those of a month that has some there already.
+/// What was before this month has a partition, and so has what no month takes. The latter holds next to nothing, for each
+/// month that is made searches it.
+const DIVIDE: &str = "
+DO $$ BEGIN
+    EXECUTE format('CREATE TABLE telemetry_before PARTITION OF telemetry FOR VALUES FROM (MINVALUE) TO (%L)',
+        date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC');
+    CREATE TABLE telemetry_rest PARTITION OF telemetry DEFAULT;
+END $$";
+
+/// Makes the partitions of this month and the next three, where the table has partitions. Nothing waits for it for long: where
+/// it does not go, it is tried again, and a month that has come without one has its rows among all others.
 const MAKE_PARTITIONS: &str = "
 DO $$
 DECLARE
-    begun TIMESTAMPTZ;
+    begun TIMESTAMP;
     part TEXT;
 BEGIN
     IF (SELECT relkind <> 'p' FROM pg_class WHERE oid = to_regclass(format('%I.telemetry', current_schema()))) THEN
         RETURN;
     END IF;
     SET LOCAL lock_timeout = '200ms';
-    FOR ahead IN 0..1 LOOP
-        begun := date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
-        begun := (begun AT TIME ZONE 'UTC' + ahead * INTERVAL '1 month') AT TIME ZONE 'UTC';
-        part := to_char(begun AT TIME ZONE 'UTC', '\"telemetry_\"YYYY\"_\"MM');
+    FOR ahead IN 0..3 LOOP
+        begun := date_trunc('month', now() AT TIME ZONE 'UTC') + ahead * INTERVAL '1 month';
+        part := to_char(begun, '\"telemetry_\"YYYY\"_\"MM');
         IF to_regclass(format('%I.%I', current_schema(), part)) IS NULL THEN
             BEGIN
-                EXECUTE format('CREATE TABLE %I PARTITION OF telemetry FOR VALUES FROM (%L) TO (%L)', part, begun,
-                    (begun AT TIME ZONE 'UTC' + INTERVAL '1 month') AT TIME ZONE 'UTC');
+                EXECUTE format('CREATE TABLE %I PARTITION OF telemetry FOR VALUES FROM (%L) TO (%L)', part,
+                    begun AT TIME ZONE 'UTC', (begun + INTERVAL '1 month') AT TIME ZONE 'UTC');
             EXCEPTION WHEN OTHERS THEN
-                RAISE NOTICE 'telemetry gets no partition %', part;
+                RAISE NOTICE 'telemetry gets no partition %: %', part, SQLERRM;
             END;
         END IF;
     END LOOP;
@@ -226,66 +233,81 @@ impl<'a> PlainRows<'a> {
     /// Writes them in a transaction. What the database refuses, whatever the reason, is left out: the program's own tables
     /// do not depend on it.
     pub(super) async fn write(&self, transaction: &mut PgConnection) -> Result<(), SqlFailure> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let mut inner = transaction.begin().await?;
-        match self.write_all(&mut inner).await {
-            Ok(()) => Ok(inner.commit().await?),
-            Err(SqlFailure::Database(sqlx::Error::Database(error)))
-                if !is_passing(error.code().as_deref()) =>
-            {
-                inner.rollback().await?;
-                let left_out = self.write_each(transaction).await?;
-                if let Some(suppressed) = REFUSED_GATE.open() {
-                    tracing::warn!(%error, rows = left_out, suppressed, "rows are left out of the table telemetry");
-                }
-                Ok(())
-            }
-            Err(failure) => Err(failure),
-        }
-    }
-
-    /// Writes them one by one, as long as few are refused; returns how many were left out.
-    async fn write_each(&self, transaction: &mut PgConnection) -> Result<usize, SqlFailure> {
+        let rows: Vec<PlainPoint<'_, 'a>> = self.rows.iter().collect();
         let mut left_out = 0;
-        for (place, (key, row)) in self.rows.iter().enumerate() {
-            if left_out >= REFUSED_AT_MOST || place >= ROWS_ONE_BY_ONE {
-                return Ok(left_out + self.rows.len() - place);
+        let mut refusals = 0;
+        // The last one is the next one. What is refused is tried again in halves.
+        let mut parts = vec![&rows[..]];
+        while let Some(part) = parts.pop().filter(|part| !part.is_empty()) {
+            let Some(refusal) = write_part(part, transaction).await? else {
+                continue;
+            };
+            refusals += 1;
+            if part.len() > 1 && refusals < REFUSALS_AT_MOST && is_about_rows(refusal.code().as_deref()) {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([second, first]);
+                continue;
             }
-            let mut inner = transaction.begin().await?;
-            let mut columns = PlainColumns::default();
-            columns.push(key, row);
-            match columns.insert(&mut inner).await {
-                Ok(()) => inner.commit().await?,
-                Err(SqlFailure::Database(sqlx::Error::Database(_))) => {
-                    inner.rollback().await?;
-                    left_out += 1;
-                }
-                Err(failure) => return Err(failure),
+            left_out += part.len();
+            if !is_about_rows(refusal.code().as_deref()) {
+                // The table is locked, or too slow: the commit does not wait for it again.
+                left_out += parts.drain(..).map(<[_]>::len).sum::<usize>();
+            }
+            if let Some(suppressed) = REFUSED_GATE.open() {
+                tracing::warn!(error = %refusal, suppressed, "rows are left out of the table telemetry");
             }
         }
-        Ok(left_out)
+        if left_out > 0 {
+            metrics::counter!(names::PLAIN_ROWS_LEFT_OUT).increment(left_out as u64);
+        }
+        Ok(())
     }
+}
 
-    async fn write_all(&self, transaction: &mut PgConnection) -> Result<(), SqlFailure> {
-        let mut columns = PlainColumns::default();
-        for (key, row) in &self.rows {
-            columns.push(key, row);
-            if columns.ts.len() >= STATEMENT_ROWS || columns.bytes >= STATEMENT_BYTES {
-                std::mem::take(&mut columns).insert(transaction).await?;
-            }
+/// A row with what tells it apart.
+type PlainPoint<'r, 'a> = (&'r PlainKey<'a>, &'r PlainRow<'a>);
+
+/// Writes some rows, all or none; returns why they were refused, if they were.
+async fn write_part(
+    rows: &[PlainPoint<'_, '_>],
+    transaction: &mut PgConnection,
+) -> Result<Option<Box<dyn DatabaseError>>, SqlFailure> {
+    let mut inner = transaction.begin().await?;
+    match insert_all(rows, &mut inner).await {
+        Ok(()) => {
+            inner.commit().await?;
+            Ok(None)
         }
-        match columns.ts.is_empty() {
-            true => Ok(()),
-            false => columns.insert(transaction).await,
+        Err(SqlFailure::Database(sqlx::Error::Database(error))) if !is_passing(error.code().as_deref()) => {
+            inner.rollback().await?;
+            Ok(Some(error))
         }
+        Err(failure) => Err(failure),
+    }
+}
+
+async fn insert_all(rows: &[PlainPoint<'_, '_>], transaction: &mut PgConnection) -> Result<(), SqlFailure> {
+    let mut columns = PlainColumns::default();
+    for (key, row) in rows {
+        columns.push(key, row);
+        if columns.ts.len() >= STATEMENT_ROWS || columns.bytes >= STATEMENT_BYTES {
+            std::mem::take(&mut columns).insert(transaction).await?;
+        }
+    }
+    match columns.ts.is_empty() {
+        true => Ok(()),
+        false => columns.insert(transaction).await,
     }
 }
 
 /// Whether an error passes by itself: two that wait for each other, a server that ends.
 fn is_passing(code: Option<&str>) -> bool {
     code.is_some_and(|code| code.starts_with("40") || code.starts_with("57P"))
+}
+
+/// Whether an error is about what the rows hold, or what the table takes: data, constraints, its definition, nesting.
+fn is_about_rows(code: Option<&str>) -> bool {
+    code.is_some_and(|code| ["22", "23", "42", "54"].contains(&code.get(..2).unwrap_or_default()))
 }
 
 /// The columns of a statement.
@@ -359,31 +381,45 @@ impl PlainChange {
     }
 
     async fn step(&self, pool: &PgPool, part: &str) -> Result<u64, SqlFailure> {
-        let (change, subject, to) = match self {
-            Self::Delete { subject, .. } => (format!("DELETE FROM {part}"), subject, None),
-            Self::Move { from, to } => (format!("UPDATE {part} SET tenant_id = $7"), from, Some(to.0)),
-        };
-        let (keys, range) = match self {
-            Self::Delete { keys, range, .. } => (keys.as_deref(), *range),
-            Self::Move { .. } => (None, None),
+        const ALL_TIMES: (i64, i64) = (i64::MIN, i64::MAX);
+        let (change, tenant, entities, keys, range) = match self {
+            Self::Delete {
+                tenant,
+                entities,
+                keys,
+                range,
+            } => (
+                format!("DELETE FROM {part}"),
+                *tenant,
+                &entities[..],
+                keys.as_deref(),
+                range.unwrap_or(ALL_TIMES),
+            ),
+            Self::Move { from, to } => {
+                // An id is hexadecimal.
+                let change = format!("UPDATE {part} SET tenant_id = '{}'", to.0);
+                (
+                    change,
+                    from.tenant,
+                    std::slice::from_ref(&from.entity.id),
+                    None,
+                    ALL_TIMES,
+                )
+            }
         };
         let clamp = |ts: i64| ts.clamp(*TIMES.start(), *TIMES.end());
-        let (from, to_ts) = range.unwrap_or((*TIMES.start(), i64::MAX));
         let statement = format!(
-            "{change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {part} WHERE entity_id = $1 AND tenant_id = $2 \
+            "{change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {part} WHERE entity_id = ANY($1) AND tenant_id = $2 \
              AND ($3::text[] IS NULL OR key = ANY($3)) AND ts >= to_timestamp($4 / 1000.0) \
              AND ($5 OR ts < to_timestamp($6 / 1000.0)) LIMIT {ROWS_AT_ONCE}))"
         );
-        let mut query = sqlx::query(AssertSqlSafe(statement))
-            .bind(subject.entity.id)
-            .bind(subject.tenant.0)
+        let query = sqlx::query(AssertSqlSafe(statement))
+            .bind(entities)
+            .bind(tenant.0)
             .bind(keys)
-            .bind(clamp(from))
-            .bind(to_ts > *TIMES.end())
-            .bind(clamp(to_ts));
-        if let Some(tenant) = to {
-            query = query.bind(tenant);
-        }
+            .bind(clamp(range.0))
+            .bind(range.1 > *TIMES.end())
+            .bind(clamp(range.1));
         Ok(query.execute(pool).await?.rows_affected())
     }
 }
