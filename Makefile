@@ -15,6 +15,7 @@
 #   make pause PAUSE_SECONDS=20       a process that is stopped for a while
 #   make test-hostile HOSTILE_SECONDS=60  each attack of a hostile tenant for so long
 #   make devices DEVICES=1000000 CONNECTED=15000
+#   make test-e2e-scale               the end-to-end tests once more, each server on a Kafka, a PostgreSQL and a Cassandra
 #   make run-scale                    Fieldline on a Kafka, a PostgreSQL and a Cassandra of the moment, with the demo tenant
 #   make test-kafka-tls               the journal on a Kafka that speaks TLS and asks for users
 #   make test-cassandra-tls           the same of time series in Cassandra
@@ -39,7 +40,7 @@ CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run run-scale dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-cassandra-tls test-attacks test-e2e test-hostile kill overload soak pause scale devices
+.PHONY: run run-scale dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-cassandra-tls test-attacks test-e2e test-e2e-scale test-hostile kill overload soak pause scale devices
 .NOTPARALLEL:
 
 run: build
@@ -122,6 +123,11 @@ test-cassandra-tls:
 # more workers than processors.
 test-e2e: test-install build
 	$(E2E) tests/e2e -m "not hostile" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
+
+# The same with every server that does not choose for itself on the three. What is about the files of the data directory is left out.
+test-e2e-scale: test-install build
+	tests/services/with-kafka.sh tests/services/with-postgres.sh tests/services/with-cassandra.sh env E2E_ENGINES=scale \
+		$(E2E) tests/e2e -m "not hostile" --numprocesses 2 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
 
 # A hostile tenant beside an innocent one, attack by attack, held to all but times.
 test-attacks: test-install build

@@ -11,56 +11,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 from lab import BUILT, Failed, Lab, Server, table
+from services import create_database, postgres_bytes, postgres_cpu_s, psql
 
-URL = os.environ["FIELDLINE_TEST_POSTGRES_URL"]
 DEVICES = 500
 RATE = 4_000
 SECONDS = 15
 OWN_TABLES = "series_block", "series_chunk", "series_latest"
 
 
-def psql(url: str, statement: str) -> str:
-    """Runs a statement; gives its only value."""
-    told = subprocess.run(
-        ["psql", url, "-qAtc", statement],
-        text=True,
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
-    return told.stdout.strip()
-
-
-def postgres_cpu_s() -> float:
-    """Processor time of all of PostgreSQL's processes, and of those that have ended."""
-    pids = psql(URL, "SELECT string_agg(pid::text, ' ') FROM pg_stat_activity").split()
-    parent = Path(f"/proc/{pids[0]}/stat").read_text().rpartition(")")[2].split()[1]
-    children = subprocess.run(["pgrep", "-P", parent], text=True, capture_output=True, check=True).stdout.split()
-    ticks = 0
-    for pid in [parent, *children]:
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except FileNotFoundError:
-            continue
-        ticks += int(fields[11]) + int(fields[12])
-        if pid == parent:
-            ticks += int(fields[13]) + int(fields[14])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def size(url: str, name: str) -> int:
-    """Bytes of a table with its parts and indexes."""
-    of_parts = f"SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree(to_regclass('{name}'))"
-    return int(psql(url, of_parts) or 0)
-
-
 def measure(folder: Path, program: Path, number: int, is_on: bool) -> list:
-    name = f"plain_{number}_{os.getpid()}"
-    psql(URL, f"CREATE DATABASE {name}")
-    url = urlunsplit(urlsplit(URL)._replace(path=f"/{name}"))
+    url = create_database()
     os.environ |= {
         "FIELDLINE_SQL_URL": url,
         "FIELDLINE_SERIES_KIND": "sql",
@@ -91,8 +53,8 @@ def measure(folder: Path, program: Path, number: int, is_on: bool) -> list:
     own, databases = server.cpu_s() - before[0], postgres_cpu_s() - before[1]
     messages = RATE * SECONDS
     rows = int(psql(url, points)) if points else 0
-    plain = size(url, "telemetry") / rows if rows else 0
-    kept = sum(size(url, table) for table in OWN_TABLES) / (1 << 20)
+    plain = postgres_bytes(url, "telemetry") / rows if rows else 0
+    kept = sum(postgres_bytes(url, table) for table in OWN_TABLES) / (1 << 20)
     server.stop()
     return [
         "on" if is_on else "off",

@@ -80,7 +80,7 @@ def make_server(tmp_path: Path):
             server.close()
     finally:
         for server in made:
-            server.kill()
+            server.leave()
             _servers.remove(server)
 
 
@@ -115,7 +115,7 @@ def shared(tmp_path_factory, authority: Authority):
         yield server.start()
         server.close()
     finally:
-        server.kill()
+        server.leave()
         _servers.remove(server)
 
 

@@ -1,0 +1,89 @@
+"""The servers that `tests/services/with-*.sh` have started: what they cost and hold."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import uuid
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def psql(url: str, statement: str) -> str:
+    """Runs a statement; gives its only value."""
+    told = subprocess.run(["psql", url, "-qAtc", statement], text=True, capture_output=True, check=True, timeout=60)
+    return told.stdout.strip()
+
+
+def postgres_url() -> str:
+    """Where the server's own database is."""
+    return os.environ["FIELDLINE_TEST_POSTGRES_URL"]
+
+
+def create_database() -> str:
+    """Creates an empty database; gives its URL."""
+    name = f"bench_{uuid.uuid4().hex}"
+    psql(postgres_url(), f"CREATE DATABASE {name}")
+    return urlunsplit(urlsplit(postgres_url())._replace(path=f"/{name}"))
+
+
+def postgres_bytes(url: str, name: str) -> int:
+    """Bytes of a table with its parts and indexes."""
+    of_parts = f"SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree(to_regclass('{name}'))"
+    return int(psql(url, of_parts) or 0)
+
+
+def cpu_s(pid: int, with_ended_children: bool = False) -> float:
+    """Processor time of a process, in seconds; nothing where it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0
+    return sum(map(int, fields[11 : 15 if with_ended_children else 13])) / TICKS
+
+
+def postgres_cpu_s() -> float:
+    """Processor time of all of PostgreSQL's processes, and of those that have ended."""
+    one = psql(postgres_url(), "SELECT pg_backend_pid()")
+    some = psql(postgres_url(), f"SELECT min(pid) FROM pg_stat_activity WHERE pid <> {one}")
+    parent = Path(f"/proc/{some}/stat").read_text().rpartition(")")[2].split()[1]
+    children = subprocess.run(["pgrep", "-P", parent], text=True, capture_output=True, check=True).stdout.split()
+    return cpu_s(int(parent), with_ended_children=True) + sum(cpu_s(int(child)) for child in children)
+
+
+def kafka_cpu_s() -> float:
+    """Processor time of the broker."""
+    return cpu_s(int(os.environ["FIELDLINE_TEST_KAFKA_PID"]))
+
+
+class CassandraNode:
+    """The node, as its process was started."""
+
+    def __init__(self):
+        self.pid = int(os.environ["FIELDLINE_TEST_CASSANDRA_PID"])
+        self.arguments = Path(f"/proc/{self.pid}/cmdline").read_text().split("\0")
+
+    def _given(self, name: str) -> str:
+        return next(argument for argument in self.arguments if argument.startswith(name))[len(name) :]
+
+    def cpu_s(self) -> float:
+        """Processor time of the node."""
+        return cpu_s(self.pid)
+
+    def nodetool(self, *arguments: str) -> None:
+        """Runs Cassandra's own tool."""
+        library = self.arguments[self.arguments.index("-cp") + 1]
+        tool = ["java", "-cp", library, "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1"]
+        management = self._given("-Dcassandra.jmx.local.port=")
+        subprocess.run([*tool, "-p", management, *arguments], check=True, capture_output=True, timeout=300)
+
+    def bytes_of(self, keyspace: str, table: str) -> int:
+        """What a table takes on the disk, flushed and compacted before."""
+        self.nodetool("flush", keyspace, table)
+        self.nodetool("compact", keyspace, table)
+        tables = Path(self._given("-Dcassandra.storagedir=")) / "data" / keyspace
+        files = [file for file in tables.glob(f"{table}-*/*") if re.search(r"-big-|-da-|-bti-", file.name)]
+        return sum(file.stat().st_size for file in files)
