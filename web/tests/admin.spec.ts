@@ -60,6 +60,13 @@ test("the system administrator names the public address, and a wrong setting is 
 test("a tenant sees what it has used", async ({ page, program }) => {
   await logIn(page, program, "TENANT_ADMIN", "/usage");
   await expect(page.getByRole("row", { name: /^Devices now \d/ })).toBeVisible();
+  // The course of it, with the charts of dashboards.
+  await expect(page.getByRole("region", { name: "Messages of devices" })).toBeVisible();
+  await page.getByRole("radiogroup", { name: "Steps of the course" }).getByText("By month").click();
+  await expect(page).toHaveURL(/step=months/);
+  await expect(page.getByRole("region", { name: "Stored points" })).toBeVisible();
+  await page.screenshot({ path: "test-results/screens/usage.png", fullPage: true });
+  expect(await findings(page)).toEqual([]);
 });
 
 test("the audit log is narrowed by whom, by actions and by time, which the address keeps", async ({ page, program }) => {
