@@ -75,8 +75,8 @@ function AlarmRows({ rows }: { rows: readonly AlarmRow[] }): ReactElement {
   const [most, setMost] = useState(MOST_ROWS);
   return (
     <>
-      <Table.ScrollContainer minWidth={0}>
-        <Table fz="xs" verticalSpacing={2} aria-label={t("Alarms")}>
+      <div className={classes["scroll"]} tabIndex={0}>
+        <Table fz="xs" verticalSpacing={2} miw={560} aria-label={t("Alarms")}>
           <Table.Thead>
             <Table.Tr>
               {[t("Compared"), t("Originator"), t("Type"), t("Severity"), t("From"), t("To")].map((one) => (
@@ -97,7 +97,7 @@ function AlarmRows({ rows }: { rows: readonly AlarmRow[] }): ReactElement {
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </div>
       {rows.length > most && (
         <Button size="compact-xs" variant="subtle" onClick={() => setMost(rows.length)}>
           {t("Show all {n}", { n: rows.length })}

@@ -50,9 +50,12 @@ export function Replay({ about, chain, known, tried, alarmType, blocked, needed 
   // Told once: what was counted belongs to what was tried then.
   const tell = useRef(onReport);
   tell.current = onReport;
+  const answer = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (report !== undefined) {
       tell.current?.(report);
+      // Where it is below the form, nobody would see that it has come.
+      answer.current?.scrollIntoView({ block: "start" });
     }
   }, [report]);
   const run = (event: FormEvent): void => {
@@ -103,7 +106,7 @@ export function Replay({ about, chain, known, tried, alarmType, blocked, needed 
           </Stack>
         </form>
       </Grid.Col>
-      <Grid.Col span={narrow ? 12 : { base: 12, md: 8 }}>
+      <Grid.Col ref={answer} span={narrow ? 12 : { base: 12, md: 8 }}>
         {runningMs !== undefined && (
           <Stack gap={4}>
             <Text size="sm" role="status">

@@ -7,6 +7,7 @@ import { formatNumber, formatTime, t } from "@/i18n";
 import { AlarmComparison } from "./AlarmComparison";
 import { pointRows } from "./report";
 import { endedText } from "./request";
+import classes from "./replay.module.css";
 
 type Cell = string | number;
 
@@ -16,7 +17,7 @@ export function Rows({ label, head, rows }: { label: string; head: string[]; row
       <Title order={3} size="h6">
         {label}
       </Title>
-      <Table.ScrollContainer minWidth={0}>
+      <div className={classes["scroll"]} tabIndex={0}>
         <Table fz="xs" verticalSpacing={2} aria-label={label}>
           <Table.Thead>
             <Table.Tr>
@@ -35,7 +36,7 @@ export function Rows({ label, head, rows }: { label: string; head: string[]; row
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </div>
     </div>
   );
 }
