@@ -44,16 +44,19 @@ const DAY_MS = 24 * HOUR_MS;
 const COLUMNS = 24;
 const [WIDTH, HEIGHT] = [12, 5];
 
-/** The window of each step. An hour's point is written anew until the hour is over, so that the largest of an hour is all of it. */
+/**
+ * The window of each step: whole days, months and years, of which the last bar is seen, too. Months begin and end in UTC, as limits have them.
+ * An hour's point is written anew until the hour is over, so that the largest of an hour is all of it.
+ */
 function windowOf(step: Step, gauge: boolean): Json {
   switch (step) {
     case "hours":
-      return { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: 2 * DAY_MS, interval: HOUR_MS }, aggregation: { type: "MAX", limit: 1_000 } };
+      return { selectedTab: 0, realtime: { realtimeType: 1, quickInterval: "CURRENT_DAY", interval: HOUR_MS }, aggregation: { type: "MAX", limit: 1_000 } };
     case "days":
       // Not live: what comes for the present hour would be added to what it had before.
-      return { selectedTab: 1, history: { historyType: 0, timewindowMs: 30 * DAY_MS, interval: DAY_MS }, aggregation: { type: gauge ? "MAX" : "SUM", limit: 1_000 }, timezone: "UTC" };
+      return { selectedTab: 1, history: { historyType: 2, quickInterval: "CURRENT_MONTH", interval: DAY_MS }, aggregation: { type: gauge ? "MAX" : "SUM", limit: 1_000 }, timezone: "UTC" };
     case "months":
-      return { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: 365 * DAY_MS, interval: "MONTH" }, aggregation: { type: "MAX", limit: 1_000 }, timezone: "UTC" };
+      return { selectedTab: 0, realtime: { realtimeType: 1, quickInterval: "CURRENT_YEAR", interval: "MONTH" }, aggregation: { type: "MAX", limit: 1_000 }, timezone: "UTC" };
   }
 }
 
@@ -74,6 +77,7 @@ export function usageDashboard(step: Step, words: (text: string) => string, figu
         ...(gauge && step === "days" ? { useDashboardTimewindow: false, timewindow: windowOf(step, true) } : {}),
         settings: {
           showLegend: counted.length > 1,
+          legendConfig: { showTotal: !gauge },
           stack: counted.length > 1,
           yAxes: { default: { min: 0 } },
           thresholds: limits.map((value) => ({ type: "constant", value, lineType: "dashed", lineColor: "#e03131" })),
