@@ -118,7 +118,7 @@ test("a chain that raises an alarm is built from nothing, by mouse and keyboard"
   await panel.getByRole("button", { name: "Stop following" }).click();
   // What matches a filter is counted alone, and the address keeps it.
   await panel.getByRole("button", { name: "Filter", exact: true }).click();
-  await panel.getByRole("group", { name: "Filter" }).getByRole("textbox", { name: "Data contain" }).fill("nothing like this");
+  await panel.getByRole("group", { name: "Filter" }).getByRole("textbox", { name: "Data contain", exact: true }).fill("nothing like this");
   await expect(page).toHaveURL(/panel=debug.*dataSearch=nothing/);
   await expect(panel.getByText("Nothing that matches the filter")).toBeVisible();
   await panel.getByRole("button", { name: "Without filter" }).click();
