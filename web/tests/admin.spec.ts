@@ -1,5 +1,6 @@
 // What administrators do: a device by the wizard, an alarm rule that raises an alarm, a user, limits of a tenant profile.
 
+import { findings } from "./axe";
 import { expect, logIn, test } from "./program";
 
 test("the wizard makes a device with its token, which shows its first value and is assigned", async ({ page, program }) => {
@@ -59,4 +60,66 @@ test("the system administrator names the public address, and a wrong setting is 
 test("a tenant sees what it has used", async ({ page, program }) => {
   await logIn(page, program, "TENANT_ADMIN", "/usage");
   await expect(page.getByRole("row", { name: /^Devices now \d/ })).toBeVisible();
+  // The course of it, with the charts of dashboards.
+  await expect(page.getByRole("region", { name: "Messages of devices" })).toBeVisible();
+  await page.getByRole("radiogroup", { name: "Steps of the course" }).getByText("By month").click();
+  await expect(page).toHaveURL(/step=months/);
+  await expect(page.getByRole("region", { name: "Stored points" })).toBeVisible();
+  await page.screenshot({ path: "test-results/screens/usage.png", fullPage: true });
+  expect(await findings(page)).toEqual([]);
+});
+
+test("the audit log is narrowed by whom, by actions and by time, which the address keeps", async ({ page, program }) => {
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Audited pump" });
+  await program.call("TENANT_ADMIN", "/api/device", { name: "Another pump" });
+  await program.call("TENANT_ADMIN", "/api/device", { id: device.id, name: "Audited pump", label: "changed" });
+  await logIn(page, program, "TENANT_ADMIN", "/security-settings/auditLogs");
+  const log = page.getByRole("table", { name: "Audit log" });
+  await expect(log).toContainText("Another pump");
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  const form = page.getByRole("group", { name: "Filter" });
+  await form.getByRole("combobox", { name: "Actions", exact: true }).click();
+  await page.getByRole("option", { name: "Device", exact: true }).click();
+  await form.getByRole("combobox", { name: "Device", exact: true }).fill("Audited");
+  await page.getByRole("option", { name: "Audited pump" }).click();
+  await expect(log).not.toContainText("Another pump");
+  await form.getByRole("combobox", { name: "Kinds of actions" }).press("ArrowDown");
+  await page.getByRole("option", { name: "Updated", exact: true }).click();
+  await expect(page).toHaveURL(/actions=UPDATED/);
+  await expect(log.getByRole("row")).toHaveCount(2);
+  // The first action after the address was opened again is the same.
+  await page.reload();
+  await expect(log.getByRole("row")).toHaveCount(2);
+  await expect(page.getByRole("button", { name: "Filter (3)" })).toBeVisible();
+  expect(await findings(page)).toEqual([]);
+  await page.getByRole("button", { name: "Without filter" }).click();
+  await expect(log).toContainText("Another pump");
+});
+
+test("events are narrowed by what their type has, which the address keeps", async ({ page, program }) => {
+  const device = await program.call<{ id: { id: string; entityType: string } }>("TENANT_ADMIN", "/api/device", { name: "Evaluated" });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  const field = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/calculatedField", {
+    name: "Doubled", type: "SIMPLE", entityId: device.id, debugSettings: { allEnabled: true, failuresEnabled: true },
+    configuration: { type: "SIMPLE", arguments: { a: { refEntityKey: { key: "speed", type: "TS_LATEST" } } }, expression: "a * 2", output: { type: "TIME_SERIES", name: "double" } },
+  });
+  await program.send(credentialsId, { speed: 11 });
+  await program.send(credentialsId, { speed: 400 });
+  const tenant = (await program.call<{ tenantId: { id: string } }>("TENANT_ADMIN", "/api/auth/user")).tenantId.id;
+  const events = () => program.call<{ totalElements: number }>("TENANT_ADMIN", `/api/events/CALCULATED_FIELD/${field.id.id}/DEBUG_CALCULATED_FIELD?tenantId=${tenant}&pageSize=10&page=0`);
+  await expect.poll(async () => (await events()).totalElements).toBeGreaterThanOrEqual(2);
+  await logIn(page, program, "TENANT_ADMIN", `/calculatedFields/${field.id.id}?tab=events`);
+  const table = page.getByRole("table", { name: "Events" });
+  await expect(table).toContainText("400");
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await page.getByRole("group", { name: "Filter" }).getByRole("textbox", { name: "Arguments contain" }).fill("400");
+  await expect(page).toHaveURL(/arguments=400/);
+  await expect(table.getByRole("row")).toHaveCount(2);
+  await page.reload();
+  await expect(table.getByRole("row")).toHaveCount(2);
+  await page.getByRole("button", { name: "Filter (1)" }).click();
+  await page.getByRole("group", { name: "Filter" }).getByRole("checkbox", { name: "Only errors" }).check();
+  await expect(page.getByText("Nothing matches the search.")).toBeVisible();
+  await page.screenshot({ path: "test-results/screens/events.png" });
+  expect(await findings(page)).toEqual([]);
 });

@@ -115,6 +115,14 @@ test("a chain that raises an alarm is built from nothing, by mouse and keyboard"
   await panel.getByRole("button", { name: "Next" }).click();
   await expect(panel.getByRole("group", { name: "The way of the message" })).toContainText("2 of 2 Is it hot? OUT True");
   await page.screenshot({ path: "test-results/screens/rulechain_debug.png" });
+  await panel.getByRole("button", { name: "Stop following" }).click();
+  // What matches a filter is counted alone, and the address keeps it.
+  await panel.getByRole("button", { name: "Filter", exact: true }).click();
+  await panel.getByRole("group", { name: "Filter" }).getByRole("textbox", { name: "Data contain", exact: true }).fill("nothing like this");
+  await expect(page).toHaveURL(/panel=debug.*dataSearch=nothing/);
+  await expect(panel.getByText("Nothing that matches the filter")).toBeVisible();
+  await panel.getByRole("button", { name: "Without filter" }).click();
+  await expect(panel.getByRole("listitem").filter({ hasText: '{"temperature":70}' }).first()).toBeVisible();
 
   await program.call("TENANT_ADMIN", `/api/ruleChain/${former}/root`, {});
   await program.send(TOKEN, { temperature: 80 });

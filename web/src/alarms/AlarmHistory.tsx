@@ -7,13 +7,12 @@ import { api } from "@/api/client";
 import type { PageData } from "@/api/types";
 import { formatTime, plural, t } from "@/i18n";
 import { Waiting } from "@/ui/feedback";
-import { durationOf, statusText, type Alarm } from "./alarm";
+import { durationOf, severityFill, statusText, type Alarm } from "./alarm";
 import { textOf, useComments } from "./comments";
 
 const MONTH_MS = 30 * 86_400_000;
 const MOST = 200;
 const WIDTH = 560;
-const COLORS: Record<string, string> = { CRITICAL: "#e03131", MAJOR: "#e8590c", MINOR: "#b58900", WARNING: "#9c36b5", INDETERMINATE: "#868e96" };
 
 interface Moment {
   ts: number;
@@ -41,7 +40,7 @@ function Strip({ alarms, current, now }: { alarms: readonly Alarm[]; current: Al
     <svg viewBox={`0 0 ${WIDTH} 34`} width="100%" role="img" aria-label={plural(alarms.length, "{n} alarm of this type in the last 30 days", "{n} alarms of this type in the last 30 days")}>
       <line x1={0} x2={WIDTH} y1={24} y2={24} stroke="currentColor" opacity={0.4} />
       {alarms.map((alarm) => (
-        <rect key={alarm.id.id} x={x(alarm.startTs)} y={alarm.id.id === current.id.id ? 4 : 10} width={Math.max(3, x(alarm.startTs + durationOf(alarm, now)) - x(alarm.startTs))} height={alarm.id.id === current.id.id ? 20 : 14} fill={COLORS[alarm.severity] ?? COLORS["INDETERMINATE"]}>
+        <rect key={alarm.id.id} x={x(alarm.startTs)} y={alarm.id.id === current.id.id ? 4 : 10} width={Math.max(3, x(alarm.startTs + durationOf(alarm, now)) - x(alarm.startTs))} height={alarm.id.id === current.id.id ? 20 : 14} fill={severityFill(alarm.severity)}>
           <title>{`${formatTime(alarm.startTs)} · ${statusText(alarm.status)}`}</title>
         </rect>
       ))}

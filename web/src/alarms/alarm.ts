@@ -54,6 +54,10 @@ export const STATE_LABELS = [
 export const ORIGINATORS = ["DEVICE", "ASSET", "ENTITY_VIEW", "CUSTOMER", "TENANT", "USER", "DASHBOARD", "RULE_CHAIN", "EDGE"] as const;
 
 export const SEVERITY_COLORS: Record<string, string> = { CRITICAL: "red", MAJOR: "orange", MINOR: "yellow", WARNING: "grape", INDETERMINATE: "gray" };
+const FILLS: Record<string, string> = { CRITICAL: "#e03131", MAJOR: "#e8590c", MINOR: "#b58900", WARNING: "#9c36b5", INDETERMINATE: "#868e96" };
+
+/** The color of a bar that stands for an alarm. */
+export const severityFill = (severity: string | null | undefined): string => FILLS[severity ?? ""] ?? "#868e96";
 
 const STATUS_LABELS = [
   { value: "ACTIVE_UNACK", label: "Active, unacknowledged" },

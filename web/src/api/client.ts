@@ -50,12 +50,12 @@ function leave(): never {
   throw new SessionEnded();
 }
 
-async function send(method: string, path: string, body: string | undefined): Promise<Response> {
+async function send(method: string, path: string, body: string | undefined, signal: AbortSignal | null = null): Promise<Response> {
   const once = (token: string): Promise<Response> => {
     const headers: Record<string, string> = { "X-Authorization": `Bearer ${token}`, Accept: "application/json" };
     return body === undefined
-      ? fetch(path, { method, headers })
-      : fetch(path, { method, headers: { ...headers, "Content-Type": "application/json" }, body });
+      ? fetch(path, { method, headers, signal })
+      : fetch(path, { method, headers: { ...headers, "Content-Type": "application/json" }, body, signal });
   };
   try {
     const token = await getToken();
@@ -69,8 +69,8 @@ async function send(method: string, path: string, body: string | undefined): Pro
   }
 }
 
-async function call<T>(method: string, path: string, query?: Query, body?: unknown): Promise<T> {
-  const answer = await send(method, withQuery(path, query), body === undefined ? undefined : JSON.stringify(body));
+async function call<T>(method: string, path: string, query?: Query, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const answer = await send(method, withQuery(path, query), body === undefined ? undefined : JSON.stringify(body), signal);
   if (answer.status === 401) {
     leave();
   }
@@ -97,7 +97,8 @@ async function blob(path: string): Promise<Blob> {
 export const api = {
   blob,
   get: <T>(path: string, query?: Query): Promise<T> => call<T>("GET", path, query),
-  post: <T>(path: string, body?: unknown, query?: Query): Promise<T> => call<T>("POST", path, query, body),
+  /** A signal closes the connection, which ends what the server does for it. */
+  post: <T>(path: string, body?: unknown, query?: Query, signal?: AbortSignal): Promise<T> => call<T>("POST", path, query, body, signal),
   put: <T>(path: string, body?: unknown): Promise<T> => call<T>("PUT", path, undefined, body),
   delete: <T>(path: string, query?: Query): Promise<T> => call<T>("DELETE", path, query),
 };

@@ -12,6 +12,8 @@ interface Given<O extends Operation> {
   path: Record<Names<O>, string | number | boolean>;
   query?: Query;
   body?: unknown;
+  /** Of what is posted: closes the connection. */
+  signal?: AbortSignal;
 }
 
 type Options<O extends Operation> = Names<O> extends never ? [given?: Omit<Given<O>, "path">] : [given: Given<O>];
@@ -23,11 +25,11 @@ export function pathOf(operation: string, values: Record<string, string | number
 
 /** Calls an endpoint. */
 export function ask<O extends Operation>(operation: O, ...[given]: Options<O>): Promise<Answers[O]> {
-  const { path = {}, query, body } = (given ?? {}) as Partial<Given<O>>;
+  const { path = {}, query, body, signal } = (given ?? {}) as Partial<Given<O>>;
   const at = pathOf(operation, path);
   switch (operation.slice(0, operation.indexOf(" "))) {
     case "POST":
-      return api.post<Answers[O]>(at, body, query);
+      return api.post<Answers[O]>(at, body, query, signal);
     case "PUT":
       return api.put<Answers[O]>(at, body);
     case "DELETE":

@@ -1,14 +1,19 @@
 // Events of an entity: errors, lifecycle, statistics, debug; within a time, with their bodies as JSON.
 
-import { Button, Code, Group, Modal, Select } from "@mantine/core";
+import { Button, Code, Modal, Select } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
-import { useState, type ReactElement } from "react";
+import { useMemo, useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Entity, EntityId } from "@/api/types";
 import { useSession } from "@/app/session";
 import { formatTime, t } from "@/i18n";
-import { DataTable, type Column } from "@/ui/list/DataTable";
 import { notify } from "@/ui/feedback";
+import type { GridSort } from "@/ui/grid/sorting";
+import { DataTable, type Column } from "@/ui/list/DataTable";
+import { FilterForm } from "@/ui/list/FilterForm";
+import { TIME_FILTERS, TIME_NAMES, timesOf } from "@/ui/list/filterValues";
+import { useListState } from "@/ui/list/state";
+import { EVENT_FILTERS, eventFields, eventFilter } from "./eventFilters";
 
 interface EventInfo {
   id: EntityId | string;
@@ -22,30 +27,47 @@ const WITHIN = [{ value: "3600000", label: "Last hour" }, { value: "86400000", l
 
 const TIME: Column<EventInfo> = { key: "createdTime", label: "Time", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime };
 const part = (name: string, label: string): Column<EventInfo> => ({ key: name, label, text: ({ body }) => partText(body[name]) });
-const COLUMNS: Column<EventInfo>[] = [
+const SERVER = part("server", "Server");
+const ERROR = part("error", "Error");
+const OTHERS: Column<EventInfo>[] = [
   TIME,
-  part("server", "Server"),
+  SERVER,
   { key: "content", label: "Content", text: ({ body: { server: _server, ...rest } }) => Object.entries(rest).map(([name, value]) => `${name}: ${partText(value)}`).join(", ") },
 ];
-/** What evaluations of calculated fields and alarm rules keep. */
-const EVALUATIONS: Column<EventInfo>[] = [TIME, part("entityId", "Entity"), part("arguments", "Arguments"), part("result", "Result"), part("error", "Error")];
+const COLUMNS: Record<string, Column<EventInfo>[]> = {
+  LC_EVENT: [TIME, SERVER, part("event", "Event"), { key: "success", label: "Status", text: ({ body }) => t(body["success"] === false ? "Failure" : "Success") }, ERROR],
+  ERROR: [TIME, SERVER, part("method", "Method"), ERROR],
+  STATS: [TIME, SERVER, part("messagesProcessed", "Messages"), part("errorsOccurred", "Errors")],
+  DEBUG_RULE_CHAIN: [TIME, SERVER, part("message", "Message"), ERROR],
+  // What evaluations of calculated fields and alarm rules keep.
+  DEBUG_CALCULATED_FIELD: [TIME, part("entityId", "Entity"), part("arguments", "Arguments"), part("result", "Result"), ERROR],
+};
 
 function partText(value: unknown): string {
   return value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
+const USUAL_MS = Number(WITHIN[1].value);
+const NEWEST: GridSort = { key: "createdTime", order: "DESC" };
+const FILTERS: readonly string[] = ["eventType", ...TIME_NAMES, ...EVENT_FILTERS];
+
 export function EventsTab({ entity }: { entity: Entity }): ReactElement {
   const { user } = useSession();
   const cache = useQueryClient();
   const debug = DEBUG[entity.id.entityType];
-  const [type, setType] = useState(debug ?? "LC_EVENT");
-  const [within, setWithin] = useState<string>(WITHIN[1].value);
-  const [begin, setBegin] = useState(() => Date.now() - Number(WITHIN[1].value));
+  const control = useListState(NEWEST, FILTERS, true);
+  const { filters } = control.state;
+  const type = filters["eventType"] || (debug ?? "LC_EVENT");
+  const fields = useMemo(() => [...TIME_FILTERS, ...eventFields(type)], [type]);
+  const times = useMemo(() => timesOf(filters, USUAL_MS, Date.now()), [filters["last"], filters["from"], filters["to"]]);
+  const body = eventFilter(type, eventFields(type), filters);
   const [shown, setShown] = useState<EventInfo>();
+  const change = (texts: Record<string, string>): void => control.change({ filters: { ...filters, ...texts } });
   const id = entity.id;
   const tenantId = (entity["tenantId"] as EntityId | undefined)?.id ?? (id.entityType === "TENANT" ? id.id : (user as { tenantId?: EntityId }).tenantId?.id);
+  const isNarrowed = Object.keys(body).length > 1;
   const clear = async (): Promise<void> => {
-    await api.post(`/api/events/${id.entityType}/${id.id}/clear`, { eventType: type });
+    await api.post(`/api/events/${id.entityType}/${id.id}/clear`, body);
     await cache.invalidateQueries({ queryKey: ["list"] });
   };
   return (
@@ -53,20 +75,24 @@ export function EventsTab({ entity }: { entity: Entity }): ReactElement {
       <DataTable<EventInfo>
         key={type}
         label={t("Events")}
-        path={`/api/events/${id.entityType}/${id.id}/${type}`}
-        query={{ tenantId, startTime: begin }}
-        columns={type === "DEBUG_CALCULATED_FIELD" ? EVALUATIONS : COLUMNS}
+        path={`/api/events/${id.entityType}/${id.id}`}
+        body={body}
+        query={{ tenantId, ...times }}
+        columns={COLUMNS[type] ?? OTHERS}
         rowKey={(row) => row.uid ?? (typeof row.id === "string" ? row.id : row.id.id)}
-        sort={{ key: "createdTime", order: "DESC" }}
+        sort={NEWEST}
+        control={control}
+        filterNames={FILTERS}
         searchable={false}
         onOpen={setShown}
         filters={
-          <Group gap="xs">
+          <>
             <Select
+              w={140}
               aria-label={t("Type")}
               allowDeselect={false}
               value={type}
-              onChange={(next) => setType(next ?? "LC_EVENT")}
+              onChange={(next) => change({ ...Object.fromEntries(EVENT_FILTERS.map((name) => [name, ""])), eventType: next === (debug ?? "LC_EVENT") ? "" : (next ?? "") })}
               data={[
                 { value: "LC_EVENT", label: t("Lifecycle") },
                 { value: "ERROR", label: t("Errors") },
@@ -75,19 +101,19 @@ export function EventsTab({ entity }: { entity: Entity }): ReactElement {
               ]}
             />
             <Select
+              w={140}
               aria-label={t("Time")}
               allowDeselect={false}
-              value={within}
-              onChange={(next) => {
-                setWithin(next ?? within);
-                setBegin(Date.now() - Number(next ?? within));
-              }}
+              value={filters["from"] || filters["to"] ? null : filters["last"] || WITHIN[1].value}
+              placeholder={t("as chosen")}
+              onChange={(next) => change({ last: next === WITHIN[1].value ? "" : (next ?? ""), from: "", to: "" })}
               data={WITHIN.map(({ value, label }) => ({ value, label: t(label) }))}
             />
             <Button size="xs" variant="default" onClick={() => void clear().catch(notify.error)}>
-              {t("Clear the events")}
+              {t(isNarrowed ? "Clear the events that match" : "Clear the events")}
             </Button>
-          </Group>
+            <FilterForm key={type} fields={fields} texts={filters} change={change} />
+          </>
         }
       />
       <Modal opened={shown !== undefined} onClose={() => setShown(undefined)} size="lg" title={t("Event")} closeButtonProps={{ "aria-label": t("Close") }}>

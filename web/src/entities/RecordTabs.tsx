@@ -1,11 +1,16 @@
 // The audit log of an entity, or of the tenant.
 
-import { Code, Modal } from "@mantine/core";
-import { useState, type ReactElement } from "react";
+import { Code, Modal, Select } from "@mantine/core";
+import { useMemo, useState, type ReactElement } from "react";
 import type { EntityId } from "@/api/types";
 import { formatTime, t } from "@/i18n";
 import { wordsOf } from "@/ui/form/values";
+import type { GridSort } from "@/ui/grid/sorting";
 import { DataTable, type Column } from "@/ui/list/DataTable";
+import { FilterForm } from "@/ui/list/FilterForm";
+import { TIME_FILTERS, timesOf } from "@/ui/list/filterValues";
+import { useListState } from "@/ui/list/state";
+import { ACTION_FILTER, AUDIT_FILTERS, AUDIT_TIMES, auditPath, fitting, WHOSE_FILTERS } from "./auditFilters";
 
 interface AuditEntry {
   id: EntityId;
@@ -29,18 +34,44 @@ const AUDIT_COLUMNS: Column<AuditEntry>[] = [
   { key: "actionFailureDetails", label: "Why it failed", text: (row) => row.actionFailureDetails ?? "" },
 ];
 
+const NEWEST: GridSort = { key: "createdTime", order: "DESC" };
+
 /** The audit log of one entity, or of the tenant. */
 export function AuditTab({ id }: { id?: EntityId }): ReactElement {
   const [shown, setShown] = useState<AuditEntry>();
+  const control = useListState(NEWEST, AUDIT_FILTERS, true);
+  const { filters } = control.state;
+  const fields = useMemo(() => [...(id === undefined ? WHOSE_FILTERS : []), ACTION_FILTER, ...TIME_FILTERS], [id]);
+  const times = useMemo(() => timesOf(filters, undefined, Date.now()), [filters["last"], filters["from"], filters["to"]]);
+  const change = (texts: Record<string, string>): void => control.change({ filters: fitting({ ...filters, ...texts }) });
   return (
     <>
       <DataTable<AuditEntry>
         label={t("Audit log")}
-        path={id === undefined ? "/api/audit/logs" : `/api/audit/logs/entity/${id.entityType}/${id.id}`}
+        path={auditPath(id, filters)}
+        query={{ ...times, actionTypes: filters["actions"] }}
         columns={AUDIT_COLUMNS}
         rowKey={(row) => row.id.id}
-        sort={{ key: "createdTime", order: "DESC" }}
+        sort={NEWEST}
+        control={control}
+        filterNames={AUDIT_FILTERS}
+        {...(id === undefined ? { name: "AUDIT_LOG" } : {})}
         onOpen={setShown}
+        filters={
+          <>
+            <Select
+              w={150}
+              aria-label={t("Time")}
+              placeholder={t(filters["from"] || filters["to"] ? "as chosen" : "any time")}
+              clearable
+              clearButtonProps={{ "aria-label": t("Clear the choice") }}
+              value={filters["from"] || filters["to"] ? null : filters["last"] || null}
+              onChange={(next) => change({ last: next ?? "", from: "", to: "" })}
+              data={AUDIT_TIMES.map(({ value, label }) => ({ value, label: t(label) }))}
+            />
+            <FilterForm fields={fields} texts={filters} change={change} />
+          </>
+        }
       />
       <Modal opened={shown !== undefined} onClose={() => setShown(undefined)} size="lg" title={`${t(wordsOf(shown?.actionType ?? ""))}: ${shown?.entityName ?? ""}`} closeButtonProps={{ "aria-label": t("Close") }}>
         <Code block tabIndex={0}>{JSON.stringify(shown?.actionData ?? null, null, 2)}</Code>

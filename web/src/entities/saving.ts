@@ -40,7 +40,12 @@ export function formValues(kind: EntityKind, entity: Entity): FormValues {
   return kind.type === "ALARM_RULE" ? { ...entity, hasClearRule: (configuration?.clearRule ?? null) !== null } : entity;
 }
 
-export async function saveEntity(kind: EntityKind, values: FormValues): Promise<Entity> {
+/** Returns the values of a form as the server takes them. */
+export function storedForm(kind: EntityKind, values: FormValues): FormValues {
   const { owner: _owner, ...stored } = COMPLETE[kind.type]?.(values) ?? values;
-  return await api.post<Entity>(kind.one, stored, QUERY[kind.type]);
+  return stored;
+}
+
+export async function saveEntity(kind: EntityKind, values: FormValues): Promise<Entity> {
+  return await api.post<Entity>(kind.one, storedForm(kind, values), QUERY[kind.type]);
 }

@@ -1,12 +1,14 @@
-// Buttons below a form that try its scripts.
+// Buttons below a form that try its scripts, and all of it on stored telemetry.
 
 import { Button } from "@mantine/core";
 import { lazy, Suspense, useState, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { withValue, type FormValues } from "@/ui/form/values";
 import type { EntityKind } from "../kinds";
+import { isReplayed } from "./replayed";
 import { scriptsOf } from "./scripts";
 
+const FieldReplay = lazy(() => import("./FieldReplay"));
 const ScriptTest = lazy(() => import("./ScriptTest"));
 
 interface Props {
@@ -17,6 +19,7 @@ interface Props {
 
 export function TestButtons({ kind, values, change }: Props): ReactElement {
   const [path, setPath] = useState<string>();
+  const [replaying, setReplaying] = useState(false);
   const scripts = scriptsOf(kind.type, values);
   const tested = scripts.find((script) => script.path === path);
   return (
@@ -26,6 +29,16 @@ export function TestButtons({ kind, values, change }: Props): ReactElement {
           {t("Test: {name}", { name: t(script.label) })}
         </Button>
       ))}
+      {isReplayed(kind.type) && (
+        <Button variant="default" onClick={() => setReplaying(true)}>
+          {t("Replay")}
+        </Button>
+      )}
+      {replaying && (
+        <Suspense>
+          <FieldReplay kind={kind} values={values} onClose={() => setReplaying(false)} />
+        </Suspense>
+      )}
       {tested !== undefined && (
         <Suspense>
           <ScriptTest

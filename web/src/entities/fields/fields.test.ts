@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { argumentsOf, scriptsOf } from "./scripts";
 import { evaluate } from "./expression";
+import { devicesOf, firstKeys, seriesOf, targetOf } from "./replayed";
 
 test("expressions have the values that the server gives them", () => {
   const values = { a: 3, b: 4, temp_1: 25.5 };
@@ -25,4 +26,16 @@ test("scripts are found where a form has them, with their arguments", () => {
   expect(made["a"]).toMatchObject({ type: "TS_ROLLING", values: [{ ts: expect.any(Number) as number, value: 0 }, { value: 0 }, { value: 0 }] });
   const rule = { configuration: { createRules: { MAJOR: { condition: { expression: { type: "TBEL", expression: "return true;" } } }, MINOR: { condition: { expression: { type: "SIMPLE" } } } }, clearRule: { condition: { expression: { type: "TBEL", expression: "return false;" } } } }, hasClearRule: true };
   expect(scriptsOf("ALARM_RULE", rule).map(({ label }) => label)).toEqual(["MAJOR", "Clears"]);
+});
+
+test("a replay begins with the devices of the target and the series of its own that a field reads", () => {
+  const source = (type: string, key: string, more: object = {}): object => ({ refEntityKey: { type, key }, ...more });
+  const values = { entityId: { entityType: "DEVICE_PROFILE", id: "p" }, configuration: { arguments: { t: source("TS_LATEST", "temperature"), again: source("TS_ROLLING", "temperature"), limit: source("ATTRIBUTE", "limit"), owners: source("TS_LATEST", "price", { refDynamicSourceConfiguration: { type: "CURRENT_OWNER" } }), named: source("TS_LATEST", "x", { refEntityId: { entityType: "ASSET", id: "a" } }) } } };
+  expect(devicesOf(targetOf(values))).toEqual({ which: "profile", deviceProfileId: { entityType: "DEVICE_PROFILE", id: "p" } });
+  expect(devicesOf({ entityType: "DEVICE", id: "d" })).toEqual({ which: "devices", deviceIds: ["d"] });
+  expect(devicesOf({ entityType: "ASSET", id: "a" })).toEqual({ which: "all" });
+  expect(targetOf({ entityId: { entityType: "DEVICE" } })).toBeUndefined();
+  expect(seriesOf(values)).toEqual(["temperature"]);
+  expect(firstKeys("ALARM_RULE", values)).toEqual([]);
+  expect(firstKeys("CALCULATED_FIELD", values)).toEqual(["temperature"]);
 });

@@ -3,13 +3,26 @@
 import { Badge, Button, Code, Group, Select, Stack, Text } from "@mantine/core";
 import { useEffect, useRef, useState, type ReactElement } from "react";
 import { useSession } from "@/app/session";
+import { eventFilter, NODE_FILTERS } from "@/entities/eventFilters";
 import { t } from "@/i18n";
 import { Ago, EmptyState, messageOf, notify } from "@/ui/feedback";
+import type { GridSort } from "@/ui/grid/sorting";
+import { FilterForm } from "@/ui/list/FilterForm";
+import { useListState } from "@/ui/list/state";
 import { NO_MARKS, useEditor } from "./editor";
 import { follow, lookAgain, newWatch, type DebugEvent } from "./events";
 import classes from "./ruleChain.module.css";
 
 const EVERY_MS = 2_000;
+const NEWEST: GridSort = { key: "createdTime", order: "DESC" };
+const FILTERS: readonly string[] = ["only", ...NODE_FILTERS.map(({ name }) => name)];
+
+/** The filters, which the address keeps. */
+function useDebugFilters(): { filters: Readonly<Record<string, string>>; change: (texts: Record<string, string>) => void } {
+  const control = useListState(NEWEST, FILTERS, true);
+  const { filters } = control.state;
+  return { filters, change: (texts) => control.change({ filters: { ...filters, ...texts } }) };
+}
 
 export default function DebugPanel(): ReactElement {
   const { chain, selected, select, setMarks } = useEditor();
@@ -18,17 +31,27 @@ export default function DebugPanel(): ReactElement {
   const [opened] = useState(Date.now);
   const [watch, setWatch] = useState(newWatch);
   const [problem, setProblem] = useState("");
-  const [only, setOnly] = useState("all");
+  const { filters, change } = useDebugFilters();
+  const only = filters["only"] || "all";
+  const filter = eventFilter("DEBUG_RULE_NODE", NODE_FILTERS, filters);
+  const narrowing = JSON.stringify(filter);
   const [way, setWay] = useState<DebugEvent[]>();
   const [step, setStep] = useState(0);
-  const current = useRef({ chain, watch });
-  current.current = { chain, watch };
+  const current = useRef({ chain, watch, filter });
+  current.current = { chain, watch, filter };
+  // What is counted is what matches the filter, from when this was opened.
+  const counted = useRef(narrowing);
   useEffect(() => {
     let ended = false;
+    if (counted.current !== narrowing) {
+      counted.current = narrowing;
+      current.current.watch = newWatch();
+      setWatch(current.current.watch);
+    }
     let timer: ReturnType<typeof setTimeout> | undefined;
     const look = async (): Promise<void> => {
       try {
-        const next = await lookAgain(current.current.watch, current.current.chain, tenant, opened);
+        const next = await lookAgain(current.current.watch, current.current.chain, tenant, opened, current.current.filter);
         if (!ended) {
           setWatch(next);
           setProblem("");
@@ -45,7 +68,7 @@ export default function DebugPanel(): ReactElement {
       ended = true;
       clearTimeout(timer);
     };
-  }, [tenant, opened]);
+  }, [tenant, opened, narrowing]);
   useEffect(() => {
     const lit = way === undefined ? undefined : new Set(way.slice(0, step + 1).map(({ node }) => node));
     setMarks({ ...watch.marks, lit });
@@ -71,10 +94,11 @@ export default function DebugPanel(): ReactElement {
   return (
     <Stack gap="xs">
       <Group gap="xs">
-        <Select size="xs" w={130} aria-label={t("Which events")} allowDeselect={false} value={only} onChange={(next) => setOnly(next ?? "all")} data={[{ value: "all", label: t("all") }, { value: "IN", label: t("in") }, { value: "OUT", label: t("out") }, { value: "errors", label: t("errors") }]} />
+        <Select size="xs" w={130} aria-label={t("Which events")} allowDeselect={false} value={only} onChange={(next) => change({ only: next === "all" ? "" : (next ?? "") })} data={[{ value: "all", label: t("all") }, { value: "IN", label: t("in") }, { value: "OUT", label: t("out") }, { value: "errors", label: t("errors") }]} />
         <Text size="xs" c="var(--soft-text)">
           {selected.size === 0 ? t("of all nodes with debug") : t("of the selected nodes")}
         </Text>
+        <FilterForm fields={NODE_FILTERS} texts={filters} change={change} />
       </Group>
       {problem !== "" && <Text size="xs" c="var(--mantine-color-error)" role="alert">{problem}</Text>}
       {way !== undefined && (
@@ -93,7 +117,7 @@ export default function DebugPanel(): ReactElement {
           </Button>
         </Group>
       )}
-      {shown.length === 0 && <EmptyState>{t("Nothing has come since this view was opened. Switch debug on at a node, and save.")}</EmptyState>}
+      {shown.length === 0 && <EmptyState>{Object.keys(filter).length > 1 ? t("Nothing that matches the filter has come since this view was opened.") : t("Nothing has come since this view was opened. Switch debug on at a node, and save.")}</EmptyState>}
       <ul className={classes["events"]} aria-label={t("Events")}>
         {(way === undefined ? shown : way).map((event) => (
           <li key={event.id.id}>

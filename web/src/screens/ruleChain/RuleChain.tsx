@@ -4,6 +4,7 @@ import { Badge, Button, Group, Menu, Modal, Select, Stack, Tabs, Text, Title } f
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { lazy, Suspense, useRef, useState, type ReactElement } from "react";
+import { useSearchParams } from "wouter";
 import { api } from "@/api/client";
 import { useSession } from "@/app/session";
 import { t } from "@/i18n";
@@ -155,7 +156,18 @@ function Tools({ find }: { find: React.RefObject<HTMLInputElement | null> }): Re
 
 function Side({ onWire }: { onWire: (from: string, to: string) => void }): ReactElement {
   const { chain, selected, select, findings, wire } = useEditor();
-  const [tab, setTab] = useState<string | null>("node");
+  const [search, setSearch] = useSearchParams();
+  const tab = search.get("panel") ?? "node";
+  const setTab = (next: string | null): void =>
+    setSearch((before) => {
+      const after = new URLSearchParams(before);
+      if (next === null || next === "node") {
+        after.delete("panel");
+      } else {
+        after.set("panel", next);
+      }
+      return after;
+    }, { replace: true });
   const node = selected.size === 1 ? chain.nodes.find(({ key }) => selected.has(key)) : undefined;
   const name = (key: string | undefined): string => chain.nodes.find((one) => one.key === key)?.stored.name ?? "";
   return (

@@ -32,7 +32,7 @@ type Filter = Record<string, unknown>;
 
 async function ask(key: string, node: string, tenant: string, filter: Filter, since?: number): Promise<DebugEvent[]> {
   const query = { tenantId: tenant, pageSize: PAGE, page: 0, sortProperty: "createdTime", sortOrder: since === undefined ? "DESC" : "ASC", startTime: since };
-  const page = await api.post<PageData<Omit<DebugEvent, "node">>>(`/api/events/RULE_NODE/${node}`, { eventType: "DEBUG_RULE_NODE", ...filter }, query);
+  const page = await api.post<PageData<Omit<DebugEvent, "node">>>(`/api/events/RULE_NODE/${node}`, { ...filter, eventType: "DEBUG_RULE_NODE" }, query);
   return page.data.map((event) => ({ ...event, node: key }));
 }
 
@@ -67,10 +67,10 @@ export function count(watch: Watch, fresh: DebugEvent[]): Watch {
   return { seen: watch.seen, since, marks: { ...watch.marks, counts, wires }, events };
 }
 
-/** Asks for what is new at all nodes that keep messages. */
-export async function lookAgain(watch: Watch, chain: ChainDocument, tenant: string, opened: number): Promise<Watch> {
+/** Asks for what is new at all nodes that keep messages, as far as it matches a filter. */
+export async function lookAgain(watch: Watch, chain: ChainDocument, tenant: string, opened: number, filter: Filter = {}): Promise<Watch> {
   const nodes = chain.nodes.flatMap(({ key, stored }) => (stored.id?.id === undefined || debugOf(stored["debugSettings"]) === "off" ? [] : [[key, stored.id.id] as const]));
-  const pages = await Promise.all(nodes.map(([key, id]) => ask(key, id, tenant, {}, watch.since.get(key) ?? opened)));
+  const pages = await Promise.all(nodes.map(([key, id]) => ask(key, id, tenant, filter, watch.since.get(key) ?? opened)));
   return count(watch, pages.flat());
 }
 

@@ -1,11 +1,13 @@
-// What the tenant has and has used this month, beside what it may.
+// What the tenant has and has used this month, beside what it may, and the course of it.
 
-import { Progress, Table, Text, Title } from "@mantine/core";
+import { Box, Progress, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactElement } from "react";
+import { lazy, Suspense, type ReactElement } from "react";
 import { api } from "@/api/client";
 import { t } from "@/i18n";
 import { Problem, Waiting } from "@/ui/feedback";
+
+const UsageCourse = lazy(() => import("./UsageCourse"));
 
 type Figures = Record<string, number | null>;
 
@@ -32,6 +34,11 @@ export default function Usage(): ReactElement {
         {t("API usage")}
       </Title>
       <UsageTable />
+      <Box mt="xl">
+        <Suspense fallback={<Waiting />}>
+          <UsageCourse />
+        </Suspense>
+      </Box>
     </>
   );
 }

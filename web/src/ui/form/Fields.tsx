@@ -17,6 +17,7 @@ import classes from "./form.module.css";
 
 const ColorField = lazy(() => import("./ColorField"));
 const ImageField = lazy(() => import("./ImageField").then((module) => ({ default: module.ImageField })));
+const SeveralEntities = lazy(() => import("./SeveralEntities").then((module) => ({ default: module.SeveralEntities })));
 
 interface FieldProps {
   field: FormField;
@@ -83,7 +84,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
         </Suspense>
       );
     case "texts":
-      return <TagsInput {...common} value={Array.isArray(value) ? value.map(String) : []} onChange={change} />;
+      return <TagsInput {...common} data={options.map((option) => option.value)} value={Array.isArray(value) ? value.map(String) : []} onChange={change} />;
     case "words":
       return <TagsInput {...common} data={options.map((option) => option.value)} value={text.split(" ").filter((word) => word !== "")} onChange={(words) => change(words.join(" "))} />;
     case "value":
@@ -103,6 +104,12 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
       const list = (field.list ?? "").replace(/\{([\w.]+)\}/g, (_, path: string) => String(valueAt(values, path) ?? ""));
       return <EntityPicker {...common} list={list} value={value} {...(field.pick === undefined ? {} : { pick: field.pick })} {...(field.one === undefined ? {} : { one: field.one })} onChange={change} />;
     }
+    case "entities":
+      return (
+        <Suspense fallback={<TextInput {...common} value="" readOnly />}>
+          <SeveralEntities label={field.label} entityType={field.list ?? ""} value={value} onChange={change} />
+        </Suspense>
+      );
     case "json":
       return <JsonField label={common.label} {...help} value={value} change={change} />;
     case "rows":

@@ -21,12 +21,12 @@ export interface FormField {
   label: string;
   type?:
     | "text" | "number" | "boolean" | "long" | "password" | "select" | "several" | "entity" | "texts" | "json" | "code" | "rows" | "rates" | "heading"
-    | "time" | "hours" | "suggest" | "color" | "value" | "choice" | "choices" | "unit" | "image" | "words";
+    | "time" | "hours" | "suggest" | "color" | "value" | "choice" | "choices" | "unit" | "image" | "words" | "entities";
   required?: boolean;
   help?: string;
-  /** Choices of `select` and `several`; those of `suggest` may be left for another text. */
+  /** Choices of `select` and `several`; those of `suggest` and `texts` may be left for another text. */
   options?: readonly (string | FormOption)[];
-  /** Of `entity`: where entities are listed; a dotted path in braces is taken from the values. */
+  /** Of `entity`: where entities are listed; a dotted path in braces is taken from the values. Of `entities`, whose value is plain ids: their type. */
   list?: string;
   /** Of `entity`: the property that is the value, instead of the id with its type; `id` is the plain id. */
   pick?: string;

@@ -177,7 +177,7 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
           selected={props.bulk === undefined ? undefined : selection}
           onOpen={onOpen}
           {...(props.onKey === undefined ? {} : { onKey: props.onKey })}
-          empty={t(seen.search === "" ? "Nothing is here yet." : "Nothing matches the search.")}
+          empty={t(seen.search === "" && Object.values(seen.filters).every((text) => text === "") ? "Nothing is here yet." : "Nothing matches the search.")}
         />
       )}
     </div>

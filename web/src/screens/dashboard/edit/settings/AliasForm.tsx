@@ -11,7 +11,8 @@ import { list, number, object, text, type Alias, type Json } from "@/dashboard/m
 import { resolveAlias } from "@/dashboard/state";
 import { t } from "@/i18n";
 import { messageOf } from "@/ui/feedback";
-import { EntityTypeSelect, OneEntity, SeveralEntities, TypesField } from "./entityFields";
+import { SeveralEntities } from "@/ui/form/SeveralEntities";
+import { EntityTypeSelect, OneEntity, TypesField } from "./entityFields";
 
 const RELATIONS = ["Contains", "Manages"];
 const SHOWN = 5;

@@ -1,15 +1,13 @@
 // Fields that choose entities for the filters of aliases.
 
-import { Group, MultiSelect, Select, TagsInput } from "@mantine/core";
-import { useDebouncedValue } from "@mantine/hooks";
+import { Group, Select, TagsInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
-import type { Entity, EntityId, PageData } from "@/api/types";
+import type { EntityId } from "@/api/types";
 import { CURRENT_ENTITIES, ENTITY_TYPES } from "@/dashboard/edit/aliasForms";
-import { findQuery, readFound } from "@/dashboard/find";
 import { list, object, text } from "@/dashboard/model";
-import { NULL_ID, nameOf } from "@/entities/kinds";
+import { NULL_ID } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { EntityPicker } from "@/ui/form/EntityPicker";
 
@@ -57,41 +55,6 @@ export function OneEntity({ label, value, onChange }: OneProps): ReactElement {
         <EntityPicker key={kind} label={t("Entity")} list={path} value={text(stored["id"]) === undefined ? null : stored} onChange={(chosen) => onChange(typeof chosen === "object" ? chosen : null)} />
       )}
     </Group>
-  );
-}
-
-/** Several entities of a kind. */
-export function SeveralEntities({ entityType, value, onChange }: { entityType: string; value: unknown; onChange: (ids: string[]) => void }): ReactElement {
-  const ids = list(value).map(String);
-  const [search, setSearch] = useState("");
-  const [wanted] = useDebouncedValue(search, 200);
-  const path = ENTITY_TYPES.find((one) => one.value === entityType)?.list ?? "";
-  const found = useQuery({
-    queryKey: ["picker", path, wanted],
-    queryFn: () => api.get<PageData<Entity>>(path, { pageSize: 50, page: 0, textSearch: wanted }),
-  });
-  const own = useQuery({
-    queryKey: ["entities of list", entityType, ids],
-    enabled: ids.length > 0,
-    queryFn: async () => readFound(await api.post("/api/entitiesQuery/find", findQuery({ type: "entityList", entityType, entityList: ids }, 1_000))),
-  });
-  const names = new Map([
-    ...ids.map((id): [string, string] => [id, own.isPending ? "…" : t("deleted: {id}", { id })]),
-    ...(own.data?.entities ?? []).map((one): [string, string] => [one.id.id, one.label]),
-    ...(found.data?.data ?? []).map((one): [string, string] => [one.id.id, nameOf(one)]),
-  ]);
-  return (
-    <MultiSelect
-      label={t("Entities")}
-      searchable
-      filter={({ options }) => options}
-      nothingFoundMessage={t("Nothing matches the search.")}
-      data={[...names].map(([id, label]) => ({ value: id, label }))}
-      value={ids}
-      searchValue={search}
-      onSearchChange={setSearch}
-      onChange={onChange}
-    />
   );
 }
 
