@@ -119,7 +119,7 @@ test("what was typed into the form of a device outlives a change of tab and the 
   await expect(page.getByText("Somebody has saved something else meanwhile.")).toBeVisible();
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Keep mine" }).click();
-  await expect(page.getByText("Saved")).toBeVisible();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
   await expect(note).toHaveCount(0);
   expect(await program.call("TENANT_ADMIN", `/api/device/${device.id.id}`)).toMatchObject({ label: "mine", additionalInfo: { description: "in the cellar" } });
   await page.reload();

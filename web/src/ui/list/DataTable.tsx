@@ -15,7 +15,7 @@ import { TableMenu } from "../grid/TableMenu";
 import classes from "./list.module.css";
 import { SelectMatching } from "./SelectMatching";
 import { useListState, writeList, type ListControl } from "./state";
-import { pageOf, usePages, type PagesSource } from "./usePages";
+import { PAGE, pageOf, usePages, type PagesSource } from "./usePages";
 import { ViewMenu } from "./ViewMenu";
 import { useViews, type ListView } from "./views";
 
@@ -151,7 +151,7 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
           <TableMenu columns={columns} arrangement={arrangement} save={(saving) => saveCsv(props.label, shownColumns(columns, arrangement), [pages.filePage], saving)} />
         </Group>
       </Group>
-      {props.bulk !== undefined && selection.state === "all" && total > loaded.length && (
+      {props.bulk !== undefined && (selection.state === "all" || chosen.length >= PAGE) && total > PAGE && (
         <SelectMatching<T>
           key={JSON.stringify(query)}
           selected={chosen.length}
