@@ -26,6 +26,11 @@ interface Offer {
   run?: () => void;
 }
 
+/** The chosen one stays in view when keys go through a long list. */
+function showIt(element: HTMLButtonElement | null): void {
+  element?.scrollIntoView({ block: "nearest" });
+}
+
 export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: () => void; onClose: () => void }): ReactElement {
   const { authority, customerId } = useSession();
   const [, go] = useLocation();
@@ -93,7 +98,7 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
         }}
       />
       {offers.map((offer, n) => (
-        <NavLink key={offer.id} component="button" label={offer.label} description={t(offer.kind)} active={n === at} onClick={() => take(offer)} />
+        <NavLink key={offer.id} component="button" {...(n === at ? { ref: showIt } : {})} label={offer.label} description={t(offer.kind)} active={n === at} onClick={() => take(offer)} />
       ))}
     </Modal>
   );
