@@ -1,7 +1,12 @@
 // What administrators do: a device by the wizard, an alarm rule that raises an alarm, a user, limits of a tenant profile.
 
+import { readFileSync } from "node:fs";
 import { findings } from "./axe";
 import { expect, logIn, test } from "./program";
+
+interface Made {
+  id: { id: string };
+}
 
 test("the wizard makes a device with its token, which shows its first value and is assigned", async ({ page, program }) => {
   await logIn(page, program, "TENANT_ADMIN", "/entities/devices");
@@ -19,6 +24,62 @@ test("the wizard makes a device with its token, which shows its first value and 
   await page.getByRole("option", { name: "Customer B" }).click();
   await page.getByRole("button", { name: "Assign to the customer" }).click();
   await expect(page.getByText("1 changed")).toBeVisible();
+});
+
+test("dashboards are given to several customers, and taken from them", async ({ page, program }) => {
+  for (const title of ["North", "South"]) {
+    await program.call("TENANT_ADMIN", "/api/customer", { title });
+  }
+  const boards = await Promise.all(["Shown 1", "Shown 2"].map((title) => program.call<Made>("TENANT_ADMIN", "/api/dashboard", { title })));
+  const seenBy = async (at: number): Promise<string[]> => {
+    const { assignedCustomers } = await program.call<{ assignedCustomers?: { title: string; public: boolean }[] | null }>("TENANT_ADMIN", `/api/dashboard/info/${boards[at]?.id.id ?? ""}`);
+    return (assignedCustomers ?? []).map((one) => (one.public ? "public" : one.title)).sort();
+  };
+  await logIn(page, program, "TENANT_ADMIN", "/dashboards?search=Shown");
+  await expect(page.getByText("2 in all")).toBeVisible();
+  await page.getByLabel("Select all that are loaded").check();
+  const open = async (name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
+  await open("Assign 2");
+  const dialog = page.getByRole("dialog");
+  for (const title of ["North", "South"]) {
+    await dialog.getByRole("combobox", { name: "Customers" }).fill(title);
+    await page.getByRole("option", { name: title, exact: true }).click();
+  }
+  // The list of choices stays open for the next one, over the buttons.
+  await page.keyboard.press("Tab");
+  await dialog.getByRole("button", { name: "Let these customers see it" }).click();
+  await expect(dialog).toHaveCount(0);
+  expect([await seenBy(0), await seenBy(1)]).toEqual([["North", "South"], ["North", "South"]]);
+  // One of them on its page.
+  await page.goto(`${program.url}/dashboards/${boards[0]?.id.id ?? ""}/details`);
+  await open("Assign");
+  await expect(dialog.getByText("Who sees it now")).toBeVisible();
+  expect(await findings(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Take it from North" }).click();
+  await expect(dialog).toHaveCount(0);
+  expect(await seenBy(0)).toEqual(["South"]);
+  await open("Assign");
+  await dialog.getByRole("button", { name: "Make public" }).click();
+  await expect(dialog).toHaveCount(0);
+  expect(await seenBy(0)).toEqual(["South", "public"]);
+  await open("Assign");
+  await dialog.getByRole("button", { name: "Make private" }).click();
+  await expect(dialog).toHaveCount(0);
+  expect(await seenBy(0)).toEqual(["South"]);
+});
+
+test("a gateway has its file for Docker Compose, other devices have none", async ({ page, program }) => {
+  const gateway = await program.call<Made>("TENANT_ADMIN", "/api/device?accessToken=GATEWAY_FILE_1", { name: "Gate", additionalInfo: { gateway: true } });
+  await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${gateway.id.id}?tab=connect`);
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download docker-compose.yml" }).click();
+  const download = await saving;
+  expect(download.suggestedFilename()).toBe("docker-compose.yml");
+  expect(readFileSync(await download.path(), "utf8")).toContain("GATEWAY_FILE_1");
+  const plain = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Plain" });
+  await page.goto(`${program.url}/entities/devices/${plain.id.id}?tab=connect`);
+  await expect(page.getByText(/^curl /)).toBeVisible();
+  await expect(page.getByRole("button", { name: "Download docker-compose.yml" })).toHaveCount(0);
 });
 
 test("the system administrator limits the rate of a tenant's messages", async ({ page, program }) => {

@@ -87,6 +87,60 @@ test("an expression is tried with values before it is saved, and history is repr
   expect(await findings(page)).toEqual([]);
 });
 
+test("an argument is a value of another entity, of the owner, or of the tenant; zones are found by relations", async ({ page, program }) => {
+  const device = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Indoors" });
+  const outdoor = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Outdoors" });
+  const { tenantId } = await program.call<{ tenantId: { id: string } }>("TENANT_ADMIN", "/api/auth/user");
+  const field = await program.call<Made>("TENANT_ADMIN", "/api/calculatedField", {
+    name: "Difference", type: "SCRIPT", entityId: device.id,
+    configuration: { type: "SCRIPT", arguments: { t: { refEntityKey: { key: "t", type: "TS_LATEST" } } }, expression: "return { d: t };", output: { type: "TIME_SERIES" } },
+  });
+  const stored = async (): Promise<unknown> =>
+    (await program.call<{ configuration: { arguments: { t: unknown } } }>("TENANT_ADMIN", `/api/calculatedField/${field.id.id}`)).configuration.arguments.t;
+  await logIn(page, program, "TENANT_ADMIN", `/calculatedFields/${field.id.id}`);
+  const choose = async (field: string, option: string): Promise<void> => {
+    await page.getByRole("combobox", { name: field, exact: true }).click();
+    await page.getByRole("option", { name: option, exact: true }).click();
+  };
+  const save = async (): Promise<void> => {
+    const answer = page.waitForResponse((one) => one.url().endsWith("/api/calculatedField") && one.request().method() === "POST");
+    await page.getByRole("button", { name: "Save" }).click();
+    expect((await answer).status()).toBe(200);
+  };
+  await choose("Whose value", "A device");
+  await choose("Device", "Outdoors");
+  await save();
+  await expect.poll(stored).toMatchObject({ refEntityId: outdoor.id });
+  await page.reload();
+  await expect(page.getByRole("combobox", { name: "Device", exact: true })).toHaveValue("Outdoors");
+  await choose("Whose value", "The tenant");
+  await choose("Kind of value", "Window of values");
+  await page.getByRole("textbox", { name: "Window, ms" }).fill("60000");
+  await save();
+  await expect.poll(stored).toMatchObject({ refEntityId: { entityType: "TENANT", id: tenantId.id }, refEntityKey: { type: "TS_ROLLING" }, timeWindow: 60_000 });
+  await page.reload();
+  await choose("Whose value", "Its owner");
+  await save();
+  await expect.poll(stored).toMatchObject({ refDynamicSourceConfiguration: { type: "CURRENT_OWNER" } });
+  expect(await stored()).not.toHaveProperty("refEntityId");
+  // Zones of geofencing at the end of relations.
+  const fence = await program.call<Made>("TENANT_ADMIN", "/api/calculatedField", {
+    name: "Fence", type: "GEOFENCING", entityId: device.id,
+    configuration: {
+      type: "GEOFENCING", entityCoordinates: { latitudeKeyName: "latitude", longitudeKeyName: "longitude" }, output: { type: "TIME_SERIES" },
+      zoneGroups: { allowed: { refDynamicSourceConfiguration: { type: "CURRENT_OWNER" }, perimeterKeyName: "zone", reportStrategy: "REPORT_PRESENCE_STATUS_ONLY", createRelationsWithMatchedZones: false } },
+    },
+  });
+  await page.goto(`${program.url}/calculatedFields/${fence.id.id}`);
+  await expect(page.getByRole("combobox", { name: "Zone", exact: true })).toHaveValue("Its owner");
+  await choose("Zone", "Entities at the end of relations");
+  await page.getByRole("textbox", { name: "Relation type" }).first().fill("AllowedZone");
+  await save();
+  const saved = await program.call<{ configuration: unknown }>("TENANT_ADMIN", `/api/calculatedField/${fence.id.id}`);
+  expect(saved.configuration).toMatchObject({ zoneGroups: { allowed: { refDynamicSourceConfiguration: { type: "RELATION_PATH_QUERY", levels: [{ direction: "FROM", relationType: "AllowedZone" }] } } } });
+  expect(await findings(page)).toEqual([]);
+});
+
 test("an API key is shown once and opens the API; a password tells what it lacks", async ({ page, program }) => {
   await logIn(page, program, "CUSTOMER_USER", "/account/security");
   await page.getByRole("button", { name: "Add an API key" }).click();

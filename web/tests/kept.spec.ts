@@ -1,6 +1,8 @@
 // What people have typed or see is not lost, and old values are not taken for new ones.
 
-import { expect, logIn, test } from "./program";
+import type { Locator, Page } from "@playwright/test";
+import { findings } from "./axe";
+import { expect, logIn, test, USERS } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
 
@@ -71,4 +73,107 @@ test("an entry of the audit log tells what was changed", async ({ page, program 
   await expect(row).toContainText("Added");
   await row.getByText("Audited").click();
   await expect(page.getByRole("dialog")).toContainText('"name": "Audited"');
+});
+
+/** Presses a button after the server has ended the session: it refuses the tokens, and the page leads to the log-in. */
+async function pressWithoutSession(page: Page, button: Locator): Promise<void> {
+  await page.evaluate(() => ["jwt_token", "refresh_token"].forEach((key) => localStorage.setItem(key, "refused")));
+  // Another request of the page may be faster.
+  await Promise.all([page.waitForURL(/\/login\?next=/), button.click({ noWaitAfter: true }).catch(() => undefined)]);
+}
+
+async function logInAgain(page: Page): Promise<void> {
+  await page.getByLabel("E-mail").fill(USERS.TENANT_ADMIN.email);
+  await page.getByLabel("Password").fill(USERS.TENANT_ADMIN.password);
+  await page.getByRole("button", { name: "Log in" }).click();
+}
+
+test("what was typed into the form of a device outlives a change of tab and the end of the session", async ({ page, program }) => {
+  const device = await program.call<{ id: { id: string }; label: string }>("TENANT_ADMIN", "/api/device", { name: "Drafted", label: "first" });
+  const path = `/entities/devices/${device.id.id}`;
+  await logIn(page, program, "TENANT_ADMIN", path);
+  const label = page.getByLabel("Label");
+  const note = page.getByText(/Your unsaved changes of .* are back\./);
+  await label.fill("mine");
+  await page.getByRole("tab", { name: "Attributes" }).click();
+  await expect(label).toHaveCount(0);
+  await page.getByRole("tab", { name: "Details" }).click();
+  await expect(label).toHaveValue("mine");
+  await expect(note).toBeVisible();
+  expect(await findings(page)).toEqual([]);
+  // A link asks, and what is left is back.
+  await page.getByRole("link", { name: "Home", exact: true }).click();
+  await expect(page.getByRole("dialog")).toContainText("Your changes stay in this browser");
+  await page.getByRole("dialog").getByRole("button", { name: "Leave" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Home" })).toBeVisible();
+  await page.goBack();
+  await expect(label).toHaveValue("mine");
+  // The session ends while somebody types; another one changes the device meanwhile.
+  await page.getByLabel("Description").fill("in the cellar");
+  await pressWithoutSession(page, page.getByRole("button", { name: "Save" }));
+  await program.call("TENANT_ADMIN", "/api/device", { ...device, label: "theirs" });
+  await logInAgain(page);
+  await expect(label).toHaveValue("mine");
+  await expect(page.getByLabel("Description")).toHaveValue("in the cellar");
+  await expect(note).toBeVisible();
+  await expect(page.getByText("Somebody has saved something else meanwhile.")).toBeVisible();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Keep mine" }).click();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  await expect(note).toHaveCount(0);
+  expect(await program.call("TENANT_ADMIN", `/api/device/${device.id.id}`)).toMatchObject({ label: "mine", additionalInfo: { description: "in the cellar" } });
+  await page.reload();
+  await expect(label).toHaveValue("mine");
+  await expect(note).toHaveCount(0);
+  // What is discarded is gone.
+  await label.fill("never");
+  await page.reload();
+  await expect(label).toHaveValue("never");
+  await page.getByRole("button", { name: "Discard them" }).click();
+  await expect(label).toHaveValue("mine");
+  await page.reload();
+  await expect(label).toHaveValue("mine");
+  await expect(note).toHaveCount(0);
+});
+
+test("a new device is gone on with after the session has ended, without its secrets; cancelling gives it up", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/entities/devices");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Name").fill("Half a device");
+  await form.getByText("2. Credentials").click();
+  await form.getByLabel("Access token").fill("NEVER_KEPT_1");
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain("NEVER_KEPT_1");
+  await pressWithoutSession(page, form.getByRole("button", { name: "Add" }));
+  await logInAgain(page);
+  await page.getByRole("button", { name: "Go on adding" }).click();
+  await expect(form.getByLabel("Name")).toHaveValue("Half a device");
+  await expect(form.getByText("Passwords and other secrets were not kept.")).toBeVisible();
+  await form.getByRole("button", { name: "Add" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Half a device" })).toBeVisible();
+  await page.goto(`${program.url}/entities/devices`);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(form.getByLabel("Name")).toHaveValue("");
+  await form.getByLabel("Name").fill("Another");
+  await form.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(form.getByLabel("Name")).toHaveValue("");
+});
+
+test("settings and the own profile are kept until they are saved, and are nobody else's", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/account/profile");
+  await page.getByLabel("First name").fill("Nora");
+  await page.reload();
+  await expect(page.getByLabel("First name")).toHaveValue("Nora");
+  await page.evaluate(() => ["jwt_token", "refresh_token"].forEach((key) => localStorage.removeItem(key)));
+  await logIn(page, program, "SYS_ADMIN", "/account/profile");
+  await expect(page.getByLabel("First name")).not.toHaveValue("Nora");
+  await page.goto(`${program.url}/settings/outgoing-mail`);
+  await page.getByLabel("Sender").fill("draft@example.com");
+  await page.getByLabel("Password", { exact: true }).fill("NEVER_KEPT_2");
+  await page.reload();
+  await expect(page.getByLabel("Sender")).toHaveValue("draft@example.com");
+  await expect(page.getByLabel("Password", { exact: true })).toHaveValue("");
+  await page.getByRole("button", { name: "Discard them" }).click();
+  await expect(page.getByLabel("Sender")).not.toHaveValue("draft@example.com");
 });

@@ -80,3 +80,33 @@ test("search, order, columns and views of a list", async ({ page, program }) => 
   await page.getByRole("button", { name: "Views" }).click();
   await expect(page.getByRole("menuitem")).toHaveText(["Keep this view", "Copy a link to it"]);
 });
+
+test("all that match are selected and deleted, and what can't be is told with its reason", async ({ page, program }) => {
+  test.setTimeout(120_000);
+  const file = Array.from({ length: 120 }, (_, n) => `Doomed ${String(n).padStart(3, "0")}`).join("\n");
+  await program.call("TENANT_ADMIN", "/api/asset/bulk_import", { file, mapping: { columns: [{ type: "NAME" }], delimiter: ",", update: true, header: false } });
+  interface Made {
+    id: { id: string; entityType: string };
+  }
+  const used = await program.call<Made>("TENANT_ADMIN", "/api/tenant/assets?assetName=Doomed%20007");
+  const device = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Uses an asset" });
+  await program.call("TENANT_ADMIN", "/api/calculatedField", {
+    name: "Uses", type: "SIMPLE", entityId: device.id,
+    configuration: { type: "SIMPLE", arguments: { a: { refEntityId: used.id, refEntityKey: { key: "a", type: "TS_LATEST" } } }, expression: "a", output: { type: "TIME_SERIES", name: "b" } },
+  });
+  await logIn(page, program, "TENANT_ADMIN", "/entities/assets?search=Doomed&sort=name:asc");
+  await expect(page.getByText("120 in all")).toBeVisible();
+  await page.getByLabel("Select all that are loaded").check();
+  await expect(page.getByText("100 of 120 are selected.")).toBeVisible();
+  await page.getByRole("button", { name: "Select all 120 that match" }).click();
+  await expect(page.getByText("All 120 that match are selected.")).toBeVisible();
+  expect(await findings(page)).toEqual([]);
+  await page.getByRole("button", { name: "Delete 120" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await expect(dialog.getByText("119 done, 1 failed, 0 not begun")).toBeVisible({ timeout: 60_000 });
+  await expect(dialog.getByRole("listitem")).toContainText("Doomed 007");
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await expect(page.getByText("1 in all")).toBeVisible();
+  await expect(page.getByRole("button", { name: /^Delete/ })).toHaveCount(0);
+});

@@ -112,6 +112,31 @@ test("the palette finds a device by Ctrl+K and the keyboard alone", async ({ pag
   await expect(page.getByRole("heading", { level: 1, name: "Test Device A1" })).toBeVisible();
 });
 
+test("the palette does what the role may: adds, changes the look, logs out", async ({ page, program }) => {
+  const search = async (text: string): Promise<void> => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("textbox", { name: "Search screens, actions, devices, dashboards and all else" }).fill(text);
+  };
+  await logIn(page, program, "TENANT_ADMIN");
+  await search("add rule chain");
+  await expect(page.getByRole("dialog").getByRole("button", { name: "Add: Rule chain" })).toBeVisible();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("dialog", { name: "Add: Rule chain" })).toBeVisible();
+  await expect(page).not.toHaveURL(/add=/);
+  await page.keyboard.press("Escape");
+  await search("dark");
+  await page.keyboard.press("Enter");
+  await expect(page.locator("html")).toHaveAttribute("data-mantine-color-scheme", "dark");
+  await search("log out");
+  await page.keyboard.press("Enter");
+  await expect(page.getByLabel("Password")).toBeVisible();
+  await logIn(page, program, "CUSTOMER_USER");
+  await search("add");
+  await expect(page.getByRole("dialog").getByRole("button", { name: /^Add:/ })).toHaveCount(0);
+  await search("log out");
+  await expect(page.getByRole("dialog").getByRole("button", { name: "Log out" })).toBeVisible();
+});
+
 test("German is German", async ({ page, program }) => {
   await page.addInitScript(() => localStorage.setItem("fieldline_language", "de"));
   await page.goto(`${program.url}/login`);

@@ -12,6 +12,7 @@ export interface TokenPair {
 
 export interface TokenClaims {
   userId: string;
+  tenantId?: string;
   sub: string;
   scopes: string[];
   exp: number;

@@ -1,6 +1,6 @@
-// Search over screens and entities from anywhere, by Ctrl+K.
+// Search over screens, actions and entities from anywhere, by Ctrl+K.
 
-import { Modal, NavLink, TextInput } from "@mantine/core";
+import { Modal, NavLink, TextInput, useMantineColorScheme } from "@mantine/core";
 import { useDebouncedValue, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type KeyboardEvent, type ReactElement } from "react";
@@ -8,7 +8,9 @@ import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity, PageData } from "@/api/types";
 import { KINDS, nameOf } from "@/entities/kinds";
-import { t } from "@/i18n";
+import { t, useLanguage } from "@/i18n";
+import { useAppearance } from "@/ui/appearance";
+import { actionsFor, matches } from "./actions";
 import { menuFor } from "./menu";
 import { useSession } from "./session";
 
@@ -16,14 +18,25 @@ import { useSession } from "./session";
 const MOST = 4;
 
 interface Offer {
-  path: string;
+  id: string;
   label: string;
   kind: string;
+  /** Where it leads, or what it does. */
+  path?: string;
+  run?: () => void;
+}
+
+/** The chosen one stays in view when keys go through a long list. */
+function showIt(element: HTMLButtonElement | null): void {
+  element?.scrollIntoView({ block: "nearest" });
 }
 
 export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: () => void; onClose: () => void }): ReactElement {
   const { authority, customerId } = useSession();
   const [, go] = useLocation();
+  const { colorScheme: scheme, setColorScheme } = useMantineColorScheme();
+  const { contrast, density, direction } = useAppearance();
+  const language = useLanguage();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const [wanted] = useDebouncedValue(text.trim(), 150);
@@ -40,20 +53,26 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
       );
       return pages.flatMap((page, n) => {
         const kind = kinds[n];
-        return kind === undefined ? [] : page.data.map((row): Offer => ({ path: `${kind.path}/${row.id.id}`, label: nameOf(row), kind: kind.singular }));
+        return kind === undefined ? [] : page.data.map((row): Offer => ({ id: row.id.id, path: `${kind.path}/${row.id.id}`, label: nameOf(row), kind: kind.singular }));
       });
     },
   });
   const screens = menuFor(authority)
     .flatMap(({ items }) => items)
-    .map((item): Offer => ({ path: item.path, label: t(item.label), kind: "Screen" }))
-    .filter((offer) => offer.label.toLowerCase().includes(text.trim().toLowerCase()));
-  const offers = [...screens, ...(wanted.length > 1 ? (found.data ?? []) : [])];
+    .map((item): Offer => ({ id: item.path, path: item.path, label: t(item.label), kind: "Screen" }))
+    .filter((offer) => matches(text.trim(), offer.label));
+  const actions = actionsFor(authority, { scheme, contrast, density, direction, language }, setColorScheme)
+    .filter((action) => matches(text.trim(), `${action.label} ${action.words}`))
+    .map((action): Offer => ({ ...action, kind: "Action" }));
+  const offers = [...screens, ...actions, ...(wanted.length > 1 ? (found.data ?? []) : [])];
   const take = (offer: Offer | undefined): void => {
     if (offer !== undefined) {
       onClose();
       setText("");
-      go(offer.path);
+      offer.run?.();
+      if (offer.path !== undefined) {
+        go(offer.path);
+      }
     }
   };
   const keys = (event: KeyboardEvent): void => {
@@ -69,8 +88,8 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
     <Modal opened={opened} onClose={onClose} title={t("Search")} closeButtonProps={{ "aria-label": t("Close") }}>
       <TextInput
         data-autofocus
-        aria-label={t("Search screens, devices, dashboards and all else")}
-        placeholder={t("Search screens, devices, dashboards and all else")}
+        aria-label={t("Search screens, actions, devices, dashboards and all else")}
+        placeholder={t("Search screens, actions, devices, dashboards and all else")}
         value={text}
         onKeyDown={keys}
         onChange={(event) => {
@@ -79,7 +98,7 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
         }}
       />
       {offers.map((offer, n) => (
-        <NavLink key={offer.path} component="button" label={offer.label} description={t(offer.kind)} active={n === at} onClick={() => take(offer)} />
+        <NavLink key={offer.id} component="button" {...(n === at ? { ref: showIt } : {})} label={offer.label} description={t(offer.kind)} active={n === at} onClick={() => take(offer)} />
       ))}
     </Modal>
   );

@@ -3,17 +3,10 @@
 import { Box, Button, Menu, useMantineColorScheme } from "@mantine/core";
 import type { ComponentProps, ReactElement } from "react";
 import { useLocation } from "wouter";
-import { api } from "@/api/client";
-import { clearTokens } from "@/api/session";
 import { LANGUAGES, setLanguage, t, useLanguage } from "@/i18n";
 import { setContrast, setDensity, setDirection, useAppearance } from "@/ui/appearance";
+import { CONTRASTS, DENSITIES, DIRECTIONS, entries, logOut, SCHEMES } from "./looks";
 import { useSession } from "./session";
-
-async function logOut(): Promise<void> {
-  await api.post("/api/auth/logout").catch(() => undefined);
-  clearTokens();
-  location.assign("/login");
-}
 
 /** An item of a menu that says whether it is the chosen one; the library's own says only that it is an item. */
 function RadioItem(props: ComponentProps<"button">): ReactElement {
@@ -28,13 +21,6 @@ function Choice({ label, chosen, onClick }: { label: string; chosen: boolean; on
     </Menu.Item>
   );
 }
-
-const SCHEMES = { light: "Light", dark: "Dark", auto: "As the system" } as const;
-const CONTRASTS = { normal: "Normal contrast", high: "High contrast" } as const;
-const DIRECTIONS = { ltr: "Left to right", rtl: "Right to left" } as const;
-const DENSITIES = { comfortable: "Comfortable", dense: "Dense" } as const;
-
-const entries = <K extends string>(choices: Record<K, string>): [K, string][] => Object.entries(choices) as [K, string][];
 
 export function UserMenu(): ReactElement {
   const { user } = useSession();

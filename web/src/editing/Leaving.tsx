@@ -3,10 +3,17 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
 import { useEffect, useState, type ReactElement } from "react";
 import { useLocation } from "wouter";
+import { currentClaims } from "@/api/session";
 import { t } from "@/i18n";
 
+const TELLS = {
+  true: "Your changes stay in this browser, and are back when you open this again.",
+  partly: "Your changes stay in this browser, but for passwords and other secrets.",
+  false: "Your changes will be lost.",
+} as const;
+
 /** `kept` says whether the changes stay in this browser. */
-export function Leaving({ dirty, kept = true }: { dirty: boolean; kept?: boolean }): ReactElement {
+export function Leaving({ dirty, kept = true }: { dirty: boolean; kept?: boolean | "partly" }): ReactElement {
   const [target, setTarget] = useState<string>();
   const [, go] = useLocation();
   useEffect(() => {
@@ -21,17 +28,22 @@ export function Leaving({ dirty, kept = true }: { dirty: boolean; kept?: boolean
         setTarget(link.getAttribute("href") ?? "/");
       }
     };
-    const unloading = (event: BeforeUnloadEvent): void => event.preventDefault();
+    const unloading = (event: BeforeUnloadEvent): void => {
+      // Where the session has ended, staying would be no way to save, and what is kept is not lost.
+      if (kept === false || currentClaims() !== undefined) {
+        event.preventDefault();
+      }
+    };
     document.addEventListener("click", clicked, true);
     window.addEventListener("beforeunload", unloading);
     return () => {
       document.removeEventListener("click", clicked, true);
       window.removeEventListener("beforeunload", unloading);
     };
-  }, [dirty]);
+  }, [dirty, kept]);
   return (
     <Modal opened={target !== undefined} onClose={() => setTarget(undefined)} title={t("Leave without saving?")} closeButtonProps={{ "aria-label": t("Close") }}>
-      <Text mb="md">{kept ? t("Your changes stay in this browser, and are back when you open this again.") : t("Your changes will be lost.")}</Text>
+      <Text mb="md">{t(TELLS[`${kept}`])}</Text>
       <Group>
         <Button onClick={() => target !== undefined && go(target)}>{t("Leave")}</Button>
         <Button variant="default" onClick={() => setTarget(undefined)}>

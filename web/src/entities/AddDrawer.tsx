@@ -3,9 +3,10 @@
 import { Button, Drawer } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
-import type { ReactElement } from "react";
-import { useLocation } from "wouter";
+import { useEffect, type ReactElement } from "react";
+import { useLocation, useSearchParams } from "wouter";
 import type { Entity } from "@/api/types";
+import { hasDraft, type DraftPlace } from "@/editing/formDraft";
 import { t } from "@/i18n";
 import { FieldsForm } from "@/ui/FieldsForm";
 import type { FormValues } from "@/ui/form/values";
@@ -17,8 +18,28 @@ import { saveEntity } from "./saving";
 
 const NO_PRESET: FormValues = {};
 
-export function AddDrawer({ kind, preset = NO_PRESET }: { kind: EntityKind; preset?: FormValues }): ReactElement {
+/** What is typed for a new entity is kept for each place where one is added. */
+export function newDraft(kind: EntityKind, preset: FormValues): DraftPlace {
+  return { name: `new ${kind.type}${Object.keys(preset).length === 0 ? "" : ` ${JSON.stringify(preset)}`}` };
+}
+
+interface Props {
+  kind: EntityKind;
+  preset?: FormValues;
+  /** Whether `?add=true` in the address opens it. */
+  inAddress?: boolean;
+}
+
+export function AddDrawer({ kind, preset = NO_PRESET, inAddress = false }: Props): ReactElement {
   const [adding, { open, close }] = useDisclosure(false);
+  const [params, setParams] = useSearchParams();
+  const asked = inAddress && params.get("add") === "true";
+  useEffect(() => {
+    if (asked) {
+      open();
+      setParams((before) => new URLSearchParams([...before].filter(([name]) => name !== "add")), { replace: true });
+    }
+  }, [asked]);
   const [, go] = useLocation();
   const cache = useQueryClient();
   const show = (saved: Entity, next = kind.begin ?? ""): void => {
@@ -28,9 +49,10 @@ export function AddDrawer({ kind, preset = NO_PRESET }: { kind: EntityKind; pres
   };
   const fields = formOf(kind, true).filter((field) => preset[field.name] === undefined);
   const values = Object.fromEntries(Object.entries(preset).filter(([name]) => !name.includes(".")));
+  const keep = newDraft(kind, preset);
   return (
     <>
-      <Button onClick={open}>{t("Add")}</Button>
+      <Button onClick={open}>{!adding && hasDraft(keep.name) ? t("Go on adding") : t("Add")}</Button>
       <Drawer
         opened={adding}
         onClose={close}
@@ -42,12 +64,13 @@ export function AddDrawer({ kind, preset = NO_PRESET }: { kind: EntityKind; pres
         closeButtonProps={{ "aria-label": t("Close") }}
       >
         {kind.type === "DEVICE" ? (
-          <DeviceWizard preset={preset} onCancel={close} onDone={(device) => show(device)} />
+          <DeviceWizard preset={preset} keep={keep} onCancel={close} onDone={(device) => show(device)} />
         ) : (
           <FieldsForm
             fields={fields}
             values={values}
             action="Add"
+            keep={keep}
             onCancel={close}
             onSave={async (filled) => show(await saveEntity(kind, filled))}
             more={(filled, change) => <TestButtons kind={kind} values={filled} change={change} />}

@@ -6,7 +6,9 @@ import { useState, type FormEvent, type ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Entity, EntityId } from "@/api/types";
 import { t } from "@/i18n";
-import { messageOf, Problem, Waiting } from "@/ui/feedback";
+import { saveBlob } from "@/ui/csv";
+import { messageOf, notify, Problem, Waiting } from "@/ui/feedback";
+import { isGateway } from "./kinds";
 import { typedValue } from "./ValueTable";
 import { TelemetryTab } from "./ValueTabs";
 
@@ -27,6 +29,24 @@ export function commandsOf(commands: Commands, path: readonly string[] = []): { 
 /** The host that this page came from is reached at the port of this page, which the server's settings may not know. */
 export function reachable(command: string, site: { origin: string; hostname: string; protocol: string }): string {
   return site.protocol === "http:" ? command.replace(new RegExp(`http://${site.hostname.replaceAll(/[.[\]]/g, "\\$&")}(:\\d+)?/`), `${site.origin}/`) : command;
+}
+
+const COMPOSE_FILE = "docker-compose.yml";
+
+/** A gateway starts by a file that has its address and credentials. */
+function GatewayFile({ id }: { id: EntityId }): ReactElement {
+  const save = async (): Promise<void> => saveBlob(await api.blob(`/api/device-connectivity/gateway-launch/${id.id}/docker-compose/download`), COMPOSE_FILE);
+  return (
+    <div>
+      <Text mb={4}>{t("The gateway starts with this file, which holds its credentials, in a folder of its own:")}</Text>
+      <Group gap="sm">
+        <Button size="xs" onClick={() => void save().catch(notify.error)}>
+          {t("Download {file}", { file: COMPOSE_FILE })}
+        </Button>
+        <Code>docker compose up</Code>
+      </Group>
+    </div>
+  );
 }
 
 export function ConnectTab({ entity }: { entity: Entity }): ReactElement {
@@ -52,6 +72,7 @@ export function ConnectTab({ entity }: { entity: Entity }): ReactElement {
       <Text>
         {t(credentialsType === "ACCESS_TOKEN" ? "Access token" : "Credentials")}: <Code>{credentialsId}</Code>
       </Text>
+      {isGateway(entity) && <GatewayFile id={entity.id} />}
       {known.isError && <Problem error={known.error} />}
       {shown !== undefined && (
         <div>

@@ -4,6 +4,7 @@ import { SegmentedControl } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Entity } from "@/api/types";
+import type { DraftPlace } from "@/editing/formDraft";
 import { t } from "@/i18n";
 import { FieldsForm } from "@/ui/FieldsForm";
 import type { FormValues } from "@/ui/form/values";
@@ -12,13 +13,15 @@ import { DEVICE_FORM } from "./forms/things";
 
 interface DeviceWizardProps {
   preset: FormValues;
+  /** Where what is typed is kept. */
+  keep: DraftPlace;
   onDone: (device: Entity) => void;
   onCancel: () => void;
 }
 
 const CREDENTIAL_NAMES = new Set(CREDENTIALS_FORM.map((field) => field.name));
 
-export function DeviceWizard({ preset, onDone, onCancel }: DeviceWizardProps): ReactElement {
+export function DeviceWizard({ preset, keep, onDone, onCancel }: DeviceWizardProps): ReactElement {
   const [step, setStep] = useState("details");
   const inStep = (own: string) => (field: (typeof DEVICE_FORM)[number]) => ({ ...field, when: (values: FormValues) => step === own && (field.when?.(values) ?? true) });
   return (
@@ -35,6 +38,7 @@ export function DeviceWizard({ preset, onDone, onCancel }: DeviceWizardProps): R
         fields={[...DEVICE_FORM.map(inStep("details")), ...CREDENTIALS_FORM.map(inStep("credentials"))]}
         values={preset}
         action="Add"
+        keep={keep}
         onCancel={onCancel}
         onSave={async (values) => {
           if (typeof values["name"] !== "string" || values["name"].trim() === "") {

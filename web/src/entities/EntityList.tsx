@@ -61,7 +61,7 @@ export default function EntityList({ kind }: { kind: EntityKind }): ReactElement
                 )}
               </FileButton>
             )}
-            <AddDrawer kind={kind} />
+            <AddDrawer kind={kind} inAddress />
           </Group>
         )}
       </Group>

@@ -3,24 +3,19 @@
 import { Badge, Button, Group, Modal, Tabs, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useRef, useState, type ReactElement } from "react";
+import { lazy, Suspense, type ReactElement } from "react";
 import { useLocation, useSearchParams } from "wouter";
-import { ApiError, api } from "@/api/client";
+import { api } from "@/api/client";
 import type { Entity } from "@/api/types";
 import { useSession } from "@/app/session";
-import { Leaving } from "@/editing/Leaving";
 import { t } from "@/i18n";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
-import { FieldsForm, type FormValues } from "@/ui/FieldsForm";
-import { valueAt, withValue } from "@/ui/form/values";
 import { AddDrawer } from "./AddDrawer";
 import { EntityActions } from "./EntityActions";
+import { EntityForm } from "./EntityForm";
 import { EntityTable } from "./EntityTable";
 import { EventsTab } from "./EventsTab";
-import { TestButtons } from "./fields/TestButtons";
-import { formOf } from "./forms";
 import { KINDS, mayChange, nameOf, type EntityKind, type EntityTab, type RelatedList } from "./kinds";
-import { formValues, saveEntity } from "./saving";
 import { AuditTab } from "./RecordTabs";
 import { RelationsTab } from "./RelationsTab";
 import { CommandsTab, ConnectTab } from "./DeviceTabs";
@@ -48,86 +43,33 @@ const LABELS: Record<EntityTab, string> = {
   widgets: "Widgets",
 };
 
-/** Details can be changed in place. Somebody else's change in between is shown, and decided on, before one is lost. */
-function DetailsTab({ kind, entity: newest }: { kind: EntityKind; entity: Entity }): ReactElement {
+/** Details can be changed in place by those who may. */
+function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): ReactElement {
   const { authority } = useSession();
-  // What is typed belongs to the entity as it was then: a newer one, which the page asks for by itself, must not put it away.
-  const [touched, setTouched] = useState(false);
-  const begun = useRef(newest);
-  begun.current = touched ? begun.current : newest;
-  const entity = begun.current;
   const cache = useQueryClient();
-  const [conflict, setConflict] = useState<FormValues>();
-  const mayWrite = mayChange(kind, entity, authority);
-  const refresh = async (): Promise<void> => {
-    setTouched(false);
-    await cache.invalidateQueries({ queryKey: ["entity", entity.id.id] });
-  };
-  const fields = formOf(kind, false);
-  const initial = formValues(kind, entity);
-  const save = async (values: FormValues, version: unknown): Promise<void> => {
-    try {
-      await saveEntity(kind, { ...values, version });
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 409) {
-        setConflict(values);
-        return;
-      }
-      throw error;
-    }
-    notify.ok(t("Saved"));
-    await refresh();
-  };
-  /** Puts what was changed here onto what the other has saved meanwhile. */
-  const keepMine = async (mine: FormValues): Promise<void> => {
-    const theirs = await api.get<Entity>(`${kind.one}/${entity.id.id}`);
-    const changed = fields.filter(({ name }) => JSON.stringify(valueAt(mine, name)) !== JSON.stringify(valueAt(initial, name)));
-    await save(changed.reduce((values, { name }) => withValue(values, name, valueAt(mine, name)), formValues(kind, theirs)), theirs["version"]);
-  };
-  if (!mayWrite) {
+  if (mayChange(kind, entity, authority)) {
     return (
-      <dl>
-        {kind.columns.map((column) => (
-          <div key={column.key}>
-            <dt>
-              <Text size="sm">{t(column.label)}</Text>
-            </dt>
-            <dd>{column.text(entity) || "–"}</dd>
-          </div>
-        ))}
-      </dl>
+      <EntityForm
+        kind={kind}
+        entity={entity}
+        onSaved={async () => {
+          notify.ok(t("Saved"));
+          await cache.invalidateQueries({ queryKey: ["entity", entity.id.id] });
+        }}
+      />
     );
   }
   return (
-    <>
-      <FieldsForm
-        key={String(entity["version"])}
-        fields={fields}
-        values={initial}
-        action="Save"
-        onTouched={() => setTouched(true)}
-        onSave={(values) => save(values, entity["version"])}
-        more={(values, change) => <TestButtons kind={kind} values={values} change={change} />}
-      />
-      <Leaving dirty={touched} kept={false} />
-      <Modal opened={conflict !== undefined} onClose={() => setConflict(undefined)} title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
-        <Text mb="md">{t("Keep your values, or take those of the other?")}</Text>
-        <Group>
-          <Button
-            onClick={() => {
-              const mine = conflict ?? {};
-              setConflict(undefined);
-              void keepMine(mine).catch(notify.error);
-            }}
-          >
-            {t("Keep mine")}
-          </Button>
-          <Button variant="default" onClick={() => void refresh().then(() => setConflict(undefined))}>
-            {t("Take theirs")}
-          </Button>
-        </Group>
-      </Modal>
-    </>
+    <dl>
+      {kind.columns.map((column) => (
+        <div key={column.key}>
+          <dt>
+            <Text size="sm">{t(column.label)}</Text>
+          </dt>
+          <dd>{column.text(entity) || "–"}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

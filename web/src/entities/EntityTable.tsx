@@ -1,9 +1,8 @@
 // The table of entities of a kind, with its filters and what may be done to many at once.
 
-import { Button, Group, Modal, Select, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useMemo, useState, type ReactElement } from "react";
+import { Select } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, type ReactElement } from "react";
 import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity, PageData } from "@/api/types";
@@ -12,51 +11,10 @@ import { t } from "@/i18n";
 import { DataTable } from "@/ui/list/DataTable";
 import { useListState } from "@/ui/list/state";
 import type { GridSort } from "@/ui/grid/sorting";
-import { messageOf, notify, TextLink } from "@/ui/feedback";
+import { TextLink } from "@/ui/feedback";
 import { AssignDialog } from "./AssignDialog";
+import { BulkDelete } from "./BulkDelete";
 import { mayChange, nameOf, type EntityKind, type ListFilter } from "./kinds";
-
-function BulkDelete({ kind, rows, done }: { kind: EntityKind; rows: Entity[]; done: () => void }): ReactElement | null {
-  const [asked, { open, close }] = useDisclosure(false);
-  const [progress, setProgress] = useState<number>();
-  const cache = useQueryClient();
-  const remove = async (): Promise<void> => {
-    const failed: string[] = [];
-    for (const [n, row] of rows.entries()) {
-      setProgress(n);
-      await api.delete(`${kind.one}/${row.id.id}`).catch((error: unknown) => failed.push(`${nameOf(row)}: ${messageOf(error)}`));
-    }
-    setProgress(undefined);
-    close();
-    done();
-    await cache.invalidateQueries({ queryKey: ["list"] });
-    if (failed.length > 0) {
-      notify.error(failed.slice(0, 5).join("\n"));
-    } else {
-      notify.ok(t("{n} deleted", { n: rows.length }));
-    }
-  };
-  return rows.length === 0 ? null : (
-    <>
-      <Button size="xs" color="red" onClick={open}>
-        {t("Delete {n}", { n: rows.length })}
-      </Button>
-      <Modal opened={asked} onClose={close} title={t("Delete {n} for good?", { n: rows.length })} closeButtonProps={{ "aria-label": t("Close") }}>
-        <Text mb="md">{rows.slice(0, 5).map(nameOf).join(", ") + (rows.length > 5 ? " …" : "")}</Text>
-        <Text mb="md">{t("Their data goes with them. This can't be undone.")}</Text>
-        <Group>
-          <Button color="red" loading={progress !== undefined} onClick={() => void remove()}>
-            {t("Delete")}
-          </Button>
-          <Button variant="default" onClick={close}>
-            {t("Cancel")}
-          </Button>
-          {progress !== undefined && <Text role="status">{t("{n} of {all}", { n: progress, all: rows.length })}</Text>}
-        </Group>
-      </Modal>
-    </>
-  );
-}
 
 function FilterInput({ filter, value, change }: { filter: ListFilter; value: string; change: (value: string) => void }): ReactElement {
   const listed = useQuery({

@@ -104,7 +104,7 @@ function RelationDrawer({ here, edited, close, changed }: { here: EntityId; edit
   };
   return (
     <Drawer opened={edited !== undefined} onClose={close} position="right" title={t(edited === "new" ? "Add a relation" : "Edit the relation")} closeButtonProps={{ "aria-label": t("Close") }}>
-      {edited === "new" && <FieldsForm fields={fields} values={{}} action="Add" onCancel={close} onSave={(values) => save(relationOf(here, values))} />}
+      {edited === "new" && <FieldsForm fields={fields} values={{}} action="Add" keep={{ name: `new relation ${here.entityType} ${here.id}` }} onCancel={close} onSave={(values) => save(relationOf(here, values))} />}
       {edited !== undefined && edited !== "new" && (
         <>
           <Text mb="sm">{`${edited.relation.type}: ${edited.name}`}</Text>
@@ -112,6 +112,7 @@ function RelationDrawer({ here, edited, close, changed }: { here: EntityId; edit
             fields={fields.slice(-1)}
             values={{ additionalInfo: edited.relation.additionalInfo }}
             action="Save"
+            keep={{ name: `relation ${here.id} ${String(edited.outward)} ${edited.relation.type} ${edited.other.id}` }}
             onCancel={close}
             onSave={({ additionalInfo }) => {
               const { fromName: _from, toName: _to, ...relation } = edited.relation;

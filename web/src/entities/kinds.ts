@@ -104,7 +104,7 @@ const LIBRARIANS: Authority[] = ["SYS_ADMIN", "TENANT_ADMIN"];
 const OF_SYSTEM: Column<Entity> = { key: "tenantId", label: "Of the installation", sortable: true, text: (row) => ((row["tenantId"] as EntityId | undefined)?.id === NULL_ID ? t("Yes") : "") };
 const BUNDLES: Column<Entity> = { key: "bundles", label: "Bundles", text: (row) => (Array.isArray(row["bundles"]) ? row["bundles"].map((one: { name?: string }) => one.name ?? "").join(", ") : "") };
 
-function isGateway(row: Entity): boolean {
+export function isGateway(row: Entity): boolean {
   const info = row["additionalInfo"];
   return typeof info === "object" && info !== null && "gateway" in info && info.gateway === true;
 }

@@ -1,14 +1,16 @@
 // Loading and saving entities of kinds whose stored form differs from what their form shows.
 
 import { api } from "@/api/client";
+import { currentClaims } from "@/api/session";
 import type { Entity } from "@/api/types";
 import { completeAlarmRule } from "./forms/alarmRule";
+import { changeSources, withSource } from "./forms/argument";
 import { completeField } from "./forms/calculatedField";
 import { completeDeviceProfile } from "./forms/profiles";
-import type { FormValues } from "@/ui/form/values";
+import { isObject, type FormValues } from "@/ui/form/values";
 import type { EntityKind } from "./kinds";
 
-const COMPLETE: Record<string, (values: FormValues) => FormValues> = {
+const COMPLETE: Record<string, (values: FormValues, tenantId?: string) => FormValues> = {
   ALARM_RULE: completeAlarmRule,
   CALCULATED_FIELD: completeField,
   DEVICE_PROFILE: completeDeviceProfile,
@@ -36,13 +38,17 @@ function completeWidgetType(values: FormValues): FormValues {
 const QUERY: Record<string, Record<string, string>> = { QUEUE: { serviceType: "TB_RULE_ENGINE" }, USER: { sendActivationMail: "false" } };
 
 export function formValues(kind: EntityKind, entity: Entity): FormValues {
-  const configuration = entity["configuration"] as { clearRule?: unknown } | undefined;
-  return kind.type === "ALARM_RULE" ? { ...entity, hasClearRule: (configuration?.clearRule ?? null) !== null } : entity;
+  const configuration = entity["configuration"];
+  if ((kind.type !== "ALARM_RULE" && kind.type !== "CALCULATED_FIELD") || !isObject(configuration)) {
+    return entity;
+  }
+  const shown = { ...entity, configuration: changeSources(configuration, withSource, withSource) };
+  return kind.type === "ALARM_RULE" ? { ...shown, hasClearRule: (configuration["clearRule"] ?? null) !== null } : shown;
 }
 
 /** Returns the values of a form as the server takes them. */
 export function storedForm(kind: EntityKind, values: FormValues): FormValues {
-  const { owner: _owner, ...stored } = COMPLETE[kind.type]?.(values) ?? values;
+  const { owner: _owner, ...stored } = COMPLETE[kind.type]?.(values, currentClaims()?.tenantId) ?? values;
   return stored;
 }
 

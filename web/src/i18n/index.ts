@@ -87,3 +87,9 @@ export function formatNumber(value: number, options?: Intl.NumberFormatOptions):
 export function formatTime(ts: number): string {
   return dateFormat(language, { dateStyle: "medium", timeStyle: "medium" }).format(ts);
 }
+
+/** Writes a moment as the time of day, with its date if that is not today. */
+export function formatMoment(ts: number, now: number = Date.now()): string {
+  const isToday = new Date(ts).toDateString() === new Date(now).toDateString();
+  return dateFormat(language, isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" }).format(ts);
+}

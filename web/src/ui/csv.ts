@@ -23,11 +23,16 @@ export function csvOf<T>(columns: readonly TextColumn<T>[], rows: readonly T[]):
   return lineOf(columns.map((column) => column.label)) + rows.map((row) => csvLine(columns, row)).join("");
 }
 
-/** Lets the browser save a text, or its parts, as a file. */
-export function download(name: string, text: string | string[]): void {
+/** Lets the browser save a file. */
+export function saveBlob(blob: Blob, name: string): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob(typeof text === "string" ? [text] : text, { type: name.endsWith(".json") ? "application/json" : "text/csv;charset=utf-8" }));
+  link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
+}
+
+/** Lets the browser save a text, or its parts, as a file. */
+export function download(name: string, text: string | string[]): void {
+  saveBlob(new Blob(typeof text === "string" ? [text] : text, { type: name.endsWith(".json") ? "application/json" : "text/csv;charset=utf-8" }), name);
 }

@@ -7,10 +7,12 @@ import { api } from "@/api/client";
 import type { Entity, EntityId } from "@/api/types";
 import { useSession } from "@/app/session";
 import type { EntityValues } from "@/dashboard/source";
+import { newDraft } from "@/entities/AddDrawer";
 import { DeviceWizard } from "@/entities/DeviceWizard";
+import { EntityForm } from "@/entities/EntityForm";
 import { formOf } from "@/entities/forms";
 import { KINDS, type EntityKind } from "@/entities/kinds";
-import { formValues, saveEntity } from "@/entities/saving";
+import { saveEntity } from "@/entities/saving";
 import { t } from "@/i18n";
 import { notify, Problem, Waiting } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";
@@ -21,17 +23,13 @@ const NEW = {};
 
 function EditForm({ kind, id, onDone }: { kind: EntityKind; id: EntityId; onDone: () => void }): ReactElement {
   const stored = useQuery({ queryKey: ["entity", id.id], staleTime: 0, queryFn: () => api.get<Entity>(`${kind.one}/${id.id}`) });
-  if (stored.isPending || stored.isFetching) {
+  if (stored.isPending || !stored.isFetchedAfterMount) {
     return <Waiting />;
   }
   if (stored.isError) {
     return <Problem error={stored.error} />;
   }
-  const save = async (values: Record<string, unknown>): Promise<void> => {
-    await saveEntity(kind, { ...values, version: stored.data["version"] });
-    onDone();
-  };
-  return <FieldsForm fields={formOf(kind, false)} values={formValues(kind, stored.data)} action="Save" onCancel={onDone} onSave={save} />;
+  return <EntityForm kind={kind} entity={stored.data} onCancel={onDone} onSaved={async () => onDone()} />;
 }
 
 export default function AdminTable(props: WidgetProps): ReactElement {
@@ -83,7 +81,7 @@ export default function AdminTable(props: WidgetProps): ReactElement {
         }
       />
       <Drawer opened={form !== undefined} onClose={() => setForm(undefined)} position="right" size="md" title={form === "new" ? t(`Add: ${kind.singular}`) : t("Details")} closeButtonProps={close}>
-        {form === "new" && (kind.type === "DEVICE" ? <DeviceWizard preset={NEW} onCancel={() => setForm(undefined)} onDone={done} /> : <FieldsForm fields={formOf(kind, true)} values={NEW} action="Add" onCancel={() => setForm(undefined)} onSave={async (values) => (await saveEntity(kind, values), done())} />)}
+        {form === "new" && (kind.type === "DEVICE" ? <DeviceWizard preset={NEW} keep={newDraft(kind, NEW)} onCancel={() => setForm(undefined)} onDone={done} /> : <FieldsForm fields={formOf(kind, true)} values={NEW} action="Add" keep={newDraft(kind, NEW)} onCancel={() => setForm(undefined)} onSave={async (values) => (await saveEntity(kind, values), done())} />)}
         {form !== undefined && form !== "new" && <EditForm kind={kind} id={form} onDone={done} />}
       </Drawer>
       <Modal opened={doomed !== undefined} onClose={() => setDoomed(undefined)} title={t("Delete {name} for good?", { name: doomed?.name ?? "" })} closeButtonProps={close}>

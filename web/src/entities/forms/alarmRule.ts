@@ -1,7 +1,8 @@
 // The form of alarm rules: arguments, a rule for each severity with its condition and schedule, and when the alarm clears.
 
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
-import { argumentFields, cleanArgument, TARGETS, targetFields } from "./calculatedField";
+import { argumentFields, changeSources, settleSource, storedArgument } from "./argument";
+import { TARGETS, targetFields } from "./calculatedField";
 
 const SEVERITIES = ["CRITICAL", "MAJOR", "MINOR", "WARNING", "INDETERMINATE"];
 const DAYS = [
@@ -80,7 +81,7 @@ const RULE: FormField[] = [
 export const ALARM_RULE_FORM: FormField[] = [
   { name: "name", label: "Alarm type", required: true },
   ...targetFields([...TARGETS, { value: "CUSTOMER", label: "Customer", list: "/api/customers" }]),
-  { name: "configuration.arguments", label: "Arguments", type: "rows", keyed: "name", fields: argumentFields(false) },
+  { name: "configuration.arguments", label: "Arguments", type: "rows", keyed: "name", settle: settleSource, fields: argumentFields({ others: true }) },
   {
     name: "configuration.createRules", label: "Rules that raise the alarm", type: "rows", keyed: "severity",
     fields: [{ name: "severity", label: "Severity", type: "select", options: SEVERITIES, required: true, initial: "CRITICAL" }, ...RULE],
@@ -117,18 +118,16 @@ function completeRule(rule: FormValues): FormValues {
 }
 
 /** Completes the values of an alarm rule as the server wants them. */
-export function completeAlarmRule(values: FormValues): FormValues {
+export function completeAlarmRule(values: FormValues, tenantId?: string): FormValues {
   const { hasClearRule, ...rest } = values;
   const configuration = (rest["configuration"] ?? {}) as FormValues;
   const rules = Object.entries((configuration["createRules"] ?? {}) as Record<string, FormValues>);
-  const sources = Object.entries((configuration["arguments"] ?? {}) as Record<string, FormValues>);
   return {
     ...rest,
     type: "ALARM",
     configuration: {
-      ...configuration,
+      ...changeSources({ arguments: {}, ...configuration }, (row) => storedArgument(row, tenantId), (row) => row),
       type: "ALARM",
-      arguments: Object.fromEntries(sources.map(([name, one]) => [name, cleanArgument(one)])),
       createRules: Object.fromEntries(rules.map(([severity, rule]) => [severity, completeRule(rule)])),
       clearRule: hasClearRule === true ? completeRule((configuration["clearRule"] ?? {}) as FormValues) : null,
     },

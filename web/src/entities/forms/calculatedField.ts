@@ -1,11 +1,9 @@
 // The form of calculated fields: the target, arguments, what is computed, and the output, for each type.
 
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
+import { argumentFields, changeSources, DIRECTIONS, SCOPES, settleSource, sourceFields, storedArgument, storedSource } from "./argument";
 
 const typeIs = (...types: string[]) => (values: FormValues): boolean => types.includes(String(values["type"] ?? ""));
-const KEY_TYPES = [{ value: "TS_LATEST", label: "Latest value" }, { value: "ATTRIBUTE", label: "Attribute" }];
-export const SCOPES = [{ value: "SERVER_SCOPE", label: "Server" }, { value: "SHARED_SCOPE", label: "Shared" }, { value: "CLIENT_SCOPE", label: "Client" }] as const;
-const DIRECTIONS = [{ value: "FROM", label: "From here" }, { value: "TO", label: "To here" }];
 
 /** The entity that a field or rule belongs to; it can't be changed later. */
 export function targetFields(types: { value: string; label: string; list: string }[]): FormField[] {
@@ -25,35 +23,9 @@ export const TARGETS = [
   { value: "ASSET", label: "Asset", list: "/api/tenant/assetInfos" },
 ];
 
-const isAttribute = (values: FormValues): boolean => valueAt(values, "refEntityKey.type") === "ATTRIBUTE";
-
-export function argumentFields(withWindows: boolean): FormField[] {
-  return [
-    { name: "name", label: "Argument name", required: true },
-    { name: "refEntityKey.type", label: "Source", type: "select", required: true, initial: "TS_LATEST", options: withWindows ? [...KEY_TYPES, { value: "TS_ROLLING", label: "Window of values" }] : KEY_TYPES },
-    { name: "refEntityKey.key", label: "Key", required: true },
-    { name: "refEntityKey.scope", label: "Scope", type: "select", options: SCOPES, required: true, initial: "SERVER_SCOPE", when: isAttribute },
-    { name: "defaultValue", label: "Value when there is none", when: (values) => valueAt(values, "refEntityKey.type") !== "TS_ROLLING" },
-    { name: "timeWindow", label: "Window, ms", type: "number", when: (values) => valueAt(values, "refEntityKey.type") === "TS_ROLLING" },
-    { name: "limit", label: "Most points", type: "number", when: (values) => valueAt(values, "refEntityKey.type") === "TS_ROLLING" },
-    {
-      name: "refDynamicSourceConfiguration.type", label: "Of another entity", type: "select",
-      options: [{ value: "CURRENT_OWNER", label: "Its owner" }],
-    },
-  ];
-}
-
-/** Drops what the server reads as set although it is empty. */
-export function cleanArgument(argument: FormValues): FormValues {
-  const { refDynamicSourceConfiguration: source, refEntityKey, ...rest } = argument;
-  const key = (refEntityKey ?? {}) as FormValues;
-  const { scope, ...plain } = key;
-  return {
-    ...rest,
-    refEntityKey: key["type"] === "ATTRIBUTE" ? { ...plain, scope: scope ?? "SERVER_SCOPE" } : plain,
-    ...((source as FormValues | null | undefined)?.["type"] ? { refDynamicSourceConfiguration: source } : {}),
-  };
-}
+/** Whether a field takes values of its own entity alone. */
+const isOwnOnly = (values: FormValues): boolean =>
+  typeIs("RELATED_ENTITIES_AGGREGATION", "ENTITY_AGGREGATION")(values) || (values["type"] === "PROPAGATION" && valueAt(values, "configuration.applyExpressionToResolvedArguments") !== true);
 
 const isMetricField = typeIs("RELATED_ENTITIES_AGGREGATION", "ENTITY_AGGREGATION");
 const C = "configuration";
@@ -74,7 +46,12 @@ export const CALCULATED_FIELD_FORM: FormField[] = [
   ...targetFields(TARGETS),
   { name: `${C}.relation.direction`, label: "Direction", type: "select", options: DIRECTIONS, initial: "FROM", when: typeIs("PROPAGATION", "RELATED_ENTITIES_AGGREGATION") },
   { name: `${C}.relation.relationType`, label: "Relation type", initial: "Contains", when: typeIs("PROPAGATION", "RELATED_ENTITIES_AGGREGATION") },
-  { name: `${C}.arguments`, label: "Arguments", type: "rows", keyed: "name", fields: argumentFields(true), when: (values) => !typeIs("GEOFENCING")(values) },
+  ...[
+    { fields: argumentFields({ others: true }), when: typeIs("SIMPLE") },
+    { fields: argumentFields({ others: true, windows: true }), when: (values: FormValues) => typeIs("SCRIPT", "PROPAGATION")(values) && !isOwnOnly(values) },
+    { fields: argumentFields({}), when: (values: FormValues) => isOwnOnly(values) && !typeIs("ENTITY_AGGREGATION")(values) },
+    { fields: argumentFields({ attributes: false }), when: typeIs("ENTITY_AGGREGATION") },
+  ].map(({ fields, when }): FormField => ({ name: `${C}.arguments`, label: "Arguments", type: "rows", keyed: "name", settle: settleSource, fields, when })),
   { name: `${C}.applyExpressionToResolvedArguments`, label: "A script makes the result", type: "boolean", when: typeIs("PROPAGATION") },
   { name: `${C}.expression`, label: "Expression", required: true, help: "For example celsius * 1.8 + 32", when: typeIs("SIMPLE") },
   {
@@ -84,10 +61,10 @@ export const CALCULATED_FIELD_FORM: FormField[] = [
   { name: `${C}.entityCoordinates.latitudeKeyName`, label: "Key of the latitude", initial: "latitude", when: typeIs("GEOFENCING") },
   { name: `${C}.entityCoordinates.longitudeKeyName`, label: "Key of the longitude", initial: "longitude", when: typeIs("GEOFENCING") },
   {
-    name: `${C}.zoneGroups`, label: "Groups of zones", type: "rows", keyed: "name", when: typeIs("GEOFENCING"),
+    name: `${C}.zoneGroups`, label: "Groups of zones", type: "rows", keyed: "name", settle: settleSource, when: typeIs("GEOFENCING"),
     fields: [
       { name: "name", label: "Group name", required: true },
-      { name: "refEntityId", label: "Zone", type: "entity", list: "/api/tenant/assetInfos" },
+      ...sourceFields("Zone", true),
       { name: "perimeterKeyName", label: "Attribute of the perimeter", required: true, initial: "zone" },
       {
         name: "reportStrategy", label: "Reports", type: "select", required: true, initial: "REPORT_TRANSITION_EVENTS_AND_PRESENCE_STATUS",
@@ -101,6 +78,11 @@ export const CALCULATED_FIELD_FORM: FormField[] = [
       { name: "relationType", label: "Relation type", when: (values) => values["createRelationsWithMatchedZones"] === true },
       { name: "direction", label: "Direction", type: "select", options: DIRECTIONS, when: (values) => values["createRelationsWithMatchedZones"] === true },
     ],
+  },
+  { name: `${C}.scheduledUpdateEnabled`, label: "Look again for related zones", type: "boolean", when: typeIs("GEOFENCING") },
+  {
+    name: `${C}.scheduledUpdateInterval`, label: "How often, s", type: "number", required: true, initial: 60,
+    when: (values) => typeIs("GEOFENCING")(values) && valueAt(values, `${C}.scheduledUpdateEnabled`) === true,
   },
   { name: `${C}.deduplicationIntervalInSec`, label: "At most every, s", type: "number", initial: 60, when: typeIs("RELATED_ENTITIES_AGGREGATION") },
   {
@@ -142,21 +124,19 @@ export const CALCULATED_FIELD_FORM: FormField[] = [
 ];
 
 /** Completes the values of a calculated field as the server wants them, without settings of other types. */
-export function completeField(values: FormValues): FormValues {
+export function completeField(values: FormValues, tenantId?: string): FormValues {
   const configuration = { ...((values["configuration"] ?? {}) as FormValues), type: values["type"] };
   const shown = (path: string): boolean => CALCULATED_FIELD_FORM.some((field) => field.name.startsWith(`${C}.${path}`) && (field.when?.(values) ?? true));
   const kept = Object.fromEntries(
     Object.entries(configuration).filter(([name]) => name === "type" || shown(name) || !CALCULATED_FIELD_FORM.some((field) => field.name.startsWith(`${C}.${name}`))),
   );
-  const cleaned = Object.fromEntries(Object.entries((kept["arguments"] ?? {}) as Record<string, FormValues>).map(([name, one]) => [name, cleanArgument(one)]));
   const output = (kept["output"] ?? {}) as FormValues;
   const strategy = (output["strategy"] ?? {}) as FormValues;
   const isRuleChain = strategy["type"] !== "IMMEDIATE";
   return {
     ...values,
     configuration: {
-      ...kept,
-      ...("arguments" in kept ? { arguments: cleaned } : {}),
+      ...changeSources(kept, (row) => storedArgument(row, tenantId, isOwnOnly(values)), (row) => storedSource(row, tenantId)),
       output: { ...output, strategy: isRuleChain ? { type: "RULE_CHAIN" } : strategy },
     },
   };

@@ -73,7 +73,7 @@ export const DEVICE_PROFILE_FORM: FormField[] = [
     when: is("provisionType", "ALLOW_CREATE_NEW_DEVICES", "CHECK_PRE_PROVISIONED_DEVICES"),
   },
   {
-    name: "profileData.provisionConfiguration.provisionDeviceSecret", label: "Provisioning secret", help: "Made by the server when empty",
+    name: "profileData.provisionConfiguration.provisionDeviceSecret", label: "Provisioning secret", secret: true, help: "Made by the server when empty",
     when: is("provisionType", "ALLOW_CREATE_NEW_DEVICES", "CHECK_PRE_PROVISIONED_DEVICES"),
   },
   { name: "profileData.provisionConfiguration.provisionDeviceSecret", label: "Certificate of the authority (PEM)", type: "code", when: is("provisionType", "X509_CERTIFICATE_CHAIN") },

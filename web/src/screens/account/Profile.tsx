@@ -69,6 +69,7 @@ export default function Profile(): ReactElement {
         fields={fieldsFor(authority, customerId)}
         values={stored.data}
         action="Save"
+        keep={{ name: "own profile" }}
         onSave={async (values) => {
           const saved = await api.post<User & Entity>("/api/user", values, { sendActivationMail: false });
           cache.setQueryData(["own profile"], saved);

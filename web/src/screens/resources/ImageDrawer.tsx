@@ -73,6 +73,7 @@ export function ImageDrawer({ file, accept, onClose, onChange }: Props): ReactEl
             fields={[{ name: "title", label: "Title", required: true }]}
             values={{ title: file.title }}
             action="Save"
+            keep={{ name: `image ${file.link}` }}
             onSave={async ({ title }) => {
               take(await api.put<StoredFile>(`${file.link}/info`, { ...file, title }));
               notify.ok(t("Saved"));

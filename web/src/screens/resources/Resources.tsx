@@ -10,6 +10,7 @@ import { formatTime, t } from "@/i18n";
 import { wordsOf } from "@/ui/form/values";
 import { DataTable, type Column } from "@/ui/list/DataTable";
 import { DeleteUsed } from "@/ui/DeleteUsed";
+import { saveBlob } from "@/ui/csv";
 import { notify, Problem, Waiting } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";
 import { UploadButton } from "@/ui/UploadButton";
@@ -28,14 +29,6 @@ const COLUMNS: Column<StoredFile>[] = [
   { key: "system", label: "Of the installation", text: (row) => (isOfSystem(row) ? t("Yes") : ""), show: (row) => (isOfSystem(row) ? <Badge variant="outline">{t("Yes")}</Badge> : "") },
   { key: "createdTime", label: "Created", sortable: true, text: (row) => formatTime(row.createdTime) },
 ];
-
-function saveBlob(blob: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
 
 /** The text of a script, which is changed in place. */
 function TextEditor({ file, editable }: { file: StoredFile; editable: boolean }): ReactElement {
@@ -89,6 +82,7 @@ function ResourceDrawer({ file, onClose, onChange }: { file: StoredFile; onClose
             fields={[{ name: "title", label: "Title", required: true }]}
             values={{ title: file.title }}
             action="Save"
+            keep={{ name: `resource ${file.id.id}` }}
             onSave={async ({ title }) => {
               onChange(await api.put<StoredFile>(`/api/resource/${file.id.id}/info`, { ...file, title }));
               notify.ok(t("Saved"));

@@ -113,6 +113,7 @@ export default function Settings({ page: { path: at, label } }: { page: Settings
         fields={page.fields}
         values={page.endpoint === undefined ? (stored.data.jsonValue ?? {}) : stored.data}
         action="Save"
+        keep={{ name: `settings ${path}` }}
         onSave={async (values) => {
           const saved = await api.post<Stored | TokenPair | undefined>(page.endpoint ?? "/api/admin/settings", bodyOf(values));
           if (page.isSession === true) {

@@ -56,6 +56,8 @@ export interface FormField {
   otherwise?: boolean | string;
   /** Value of a new entity or row. */
   initial?: unknown;
+  /** Whether its value opens something, so that this browser must not keep it. Passwords are secret anyway. */
+  secret?: boolean;
   /** Whether it can be set only when the entity is created. */
   once?: boolean;
 }

@@ -13,8 +13,9 @@ import { Grid } from "../grid/Grid";
 import { comparing, type GridSort } from "../grid/sorting";
 import { TableMenu } from "../grid/TableMenu";
 import classes from "./list.module.css";
+import { SelectMatching } from "./SelectMatching";
 import { useListState, writeList, type ListControl } from "./state";
-import { pageOf, usePages, type PagesSource } from "./usePages";
+import { PAGE, pageOf, usePages, type PagesSource } from "./usePages";
 import { ViewMenu } from "./ViewMenu";
 import { useViews, type ListView } from "./views";
 
@@ -150,6 +151,15 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
           <TableMenu columns={columns} arrangement={arrangement} save={(saving) => saveCsv(props.label, shownColumns(columns, arrangement), [pages.filePage], saving)} />
         </Group>
       </Group>
+      {props.bulk !== undefined && (selection.state === "all" || chosen.length >= PAGE) && total > PAGE && (
+        <SelectMatching<T>
+          key={JSON.stringify(query)}
+          selected={chosen.length}
+          total={total}
+          page={pages.filePage}
+          select={(rows) => setSelected(new Map(rows.map((row) => [rowKey(row), row])))}
+        />
+      )}
       {wantsMany && !isWhole && !state.isPending && (
         <Text size="xs" px="xs" role="status">
           {t("More than {n} rows are sorted by the first column alone.", { n: MOST_SORTED })}
