@@ -89,7 +89,9 @@ function drawGroup(sheet: Sheet, group: Group): void {
     countPart("all", "alarm", t("Active alarms"), "warning"),
   ]);
   sheet.add([tablePart("all", group.name, [...active, ...columns], "entity"), ...(place === undefined ? [] : [mapPart("all", place, "entity")])]);
-  sheet.add(main.map((key) => chartPart("first", group.total > group.first.length ? t("{key}: the first {n} by name", { key: key.name, n: group.first.length }) : key.name, [key])));
+  const titleOf = (key: KnownKey): string => (group.total > group.first.length ? t("{key}: the first {n} by name", { key: key.name, n: group.first.length }) : key.name);
+  // The names of ten lines need their place.
+  sheet.add(main.map((key) => ({ ...chartPart("first", titleOf(key), [key]), sizeY: 8, phone: 5 })));
   sheet.add([alarmsPart("all")]);
 }
 

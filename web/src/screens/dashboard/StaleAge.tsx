@@ -8,12 +8,12 @@ import { live } from "@/live/socket";
 import { Ago } from "@/ui/feedback";
 import classes from "./dashboard.module.css";
 
-/** Widgets whose entities aren't known here show what was so when the connection was lost. */
+/** What widgets show whose entities aren't known here was so when the connection was lost. */
 export function StaleAge({ entities }: { entities: readonly EntityValues[] | undefined }): ReactElement | null {
   const ts = entities === undefined ? live.lostAt : newestOf(entities);
   return ts === undefined ? null : (
     <p className={classes["age"]} data-age>
-      {t(entities === undefined ? "As it was" : "Last value")} <Ago ts={ts} />
+      {entities === undefined ? t("Last update") : t("Last value")} <Ago ts={ts} />
     </p>
   );
 }
