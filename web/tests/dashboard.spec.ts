@@ -1,6 +1,7 @@
 // A dashboard that ThingsBoard exported is brought in, shows live values and their course, and runs none of its scripts.
 
 import { writeFileSync } from "node:fs";
+import { findings } from "./axe";
 import { expect, logIn, test } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
@@ -98,15 +99,71 @@ test("an exported dashboard opens, lives, and harms nobody", async ({ page, prog
 test("a device has a dashboard that nobody built, and it can be kept", async ({ page, program }) => {
   const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Pump 3" });
   const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
-  await program.send(credentialsId, { pressure: 3, door: "open" });
   await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}?tab=dashboard`);
+  await expect(page.getByText("No values yet. They appear here as soon as they arrive.")).toBeVisible();
+  await program.send(credentialsId, { pressure: 3, door: "open", latitude: 48.1, longitude: 11.5 });
+  await program.save(`/api/plugins/telemetry/DEVICE/${device.id.id}/SHARED_SCOPE`, { light: false });
   const values = page.locator("[data-value]");
-  await expect(values).toHaveText(["3", "open"]);
+  await expect(values).toHaveText(["3", "open"], { timeout: 15_000 });
+  await page.reload();
   await program.send(credentialsId, { pressure: 4 });
   await expect(values.first()).toHaveText("4");
+  await expect(page.getByRole("region", { name: "Map" }).locator("[data-widget], .leaflet-container").first()).toBeVisible();
+  await page.getByRole("region", { name: "light" }).getByRole("switch").click();
+  const shared = (): Promise<{ key: string; value: unknown }[]> => program.call("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${device.id.id}/values/attributes/SHARED_SCOPE`);
+  await expect.poll(async () => (await shared()).find(({ key }) => key === "light")?.value).toBe(true);
   await page.getByRole("button", { name: "Save as dashboard" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Pump 3" })).toBeVisible();
   await expect(values).toHaveText(["4", "open"]);
+  await expect(page.getByRole("region", { name: "light" }).getByRole("switch")).toBeChecked();
+});
+
+test("a profile has a dashboard of all that has it, whose rows open one, and it can be kept", async ({ page, program }) => {
+  test.setTimeout(90_000);
+  for (const n of [1, 2, 3]) {
+    const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: `Chiller ${n}`, type: "Chillers" });
+    const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+    await program.send(credentialsId, { flow: n * 10, latitude: 48 + n, longitude: 11, ...(n === 1 ? { only: 1 } : {}) });
+  }
+  const { data } = await program.call<{ data: { id: { id: string } }[] }>("TENANT_ADMIN", "/api/deviceProfileInfos?pageSize=5&page=0&textSearch=Chillers");
+  await logIn(page, program, "TENANT_ADMIN", `/profiles/deviceProfiles/${data[0]?.id.id ?? ""}`);
+  await page.getByRole("tab", { name: "Dashboard" }).click();
+  const region = (name: string) => page.getByRole("region", { name, exact: true });
+  await expect(region("Devices").locator("[data-value]")).toHaveText("3");
+  await expect(region("Online").locator("[data-value]")).toHaveText("3");
+  await expect(region("Active alarms").locator("[data-value]")).toHaveText("0");
+  // What most have comes first.
+  await expect(region("Chillers").getByRole("columnheader")).toContainText(["Name", "Active", "flow", "only"], { ignoreCase: true });
+  await expect(region("flow").getByRole("listitem").or(region("flow").getByRole("row")).or(region("flow").getByRole("button")).filter({ hasText: "Chiller" }).first()).toBeVisible();
+  await expect(region("Map").locator(".leaflet-container")).toBeVisible();
+  expect(await findings(page)).toEqual([]);
+  await page.screenshot({ path: "test-results/screens/automatic_profile.png", fullPage: true });
+  await region("Chillers").getByRole("button", { name: "Chiller 2" }).click();
+  await expect(region("flow").locator("[data-value]").first()).toHaveText("20");
+  await page.goBack();
+  await page.getByRole("button", { name: "Save as dashboard" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Chillers" })).toBeVisible();
+  await expect(region("Chillers").getByRole("button", { name: "Chiller 3" })).toBeVisible();
+  await page.setViewportSize({ width: 420, height: 900 });
+  await expect(region("Devices")).toBeVisible();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+});
+
+test("an asset shows the devices in it, and a customer those that it has", async ({ page, program }) => {
+  const [customer, house, room, device] = await Promise.all([
+    program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/customer", { title: "Tenants of the house" }),
+    program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/asset", { name: "House", type: "houses" }),
+    program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/asset", { name: "Room", type: "rooms" }),
+    program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Meter in the room", type: "meters" }),
+  ]);
+  for (const [from, to] of [[house, room], [room, device]]) {
+    await program.save("/api/relation", { from: from?.id, to: to?.id, type: "Contains", typeGroup: "COMMON" });
+  }
+  await program.call("TENANT_ADMIN", `/api/customer/${customer.id.id}/device/${device.id.id}`, {});
+  await logIn(page, program, "TENANT_ADMIN", `/entities/assets/${house.id.id}?tab=dashboard`);
+  await expect(page.getByRole("region", { name: "House" }).getByRole("button", { name: "Meter in the room" })).toBeVisible();
+  await page.goto(`${program.url}/customers/${customer.id.id}?tab=dashboard`);
+  await expect(page.getByRole("region", { name: "Tenants of the house" }).getByRole("button", { name: "Meter in the room" })).toBeVisible();
 });
 
 test("values are asked for before the widgets are there, each once", async ({ page, program }) => {

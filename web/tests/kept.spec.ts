@@ -1,5 +1,6 @@
 // What people have typed or see is not lost, and old values are not taken for new ones.
 
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import type { Locator, Page } from "@playwright/test";
 import { findings } from "./axe";
 import { expect, logIn, test, USERS } from "./program";
@@ -34,22 +35,97 @@ test("what is typed stays when the page asks the server again by itself", async 
 test("a network that is gone is told at once, with the moment, also where there is no menu", async ({ page, context, program }) => {
   const source = { type: "entity", entityAliasId: "a1", dataKeys: [{ name: "temperature", type: "timeseries", label: "Temperature", settings: {} }] };
   const configuration = {
-    widgets: { card: { typeFullFqn: "system.cards.value_card", type: "latest", sizeX: 6, sizeY: 4, config: { title: "Card", showTitle: true, settings: {}, datasources: [source] } } },
-    states: { default: { name: "Bare", root: true, layouts: { main: { widgets: { card: { sizeX: 6, sizeY: 4, row: 0, col: 0 } }, gridSettings: { columns: 24 } } } } },
+    widgets: Object.fromEntries(Object.entries({ Card: "cards.value_card", Gauge: "digital_gauges.gauge_justgage", Table: "cards.entities_table" }).map(([title, fqn]) => [title, { typeFullFqn: `system.${fqn}`, type: "latest", sizeX: 6, sizeY: 4, config: { title, showTitle: true, settings: {}, datasources: [source] } }])),
+    states: { default: { name: "Bare", root: true, layouts: { main: { widgets: Object.fromEntries(["Card", "Gauge", "Table"].map((title, n) => [title, { sizeX: 8, sizeY: 6, row: 0, col: n * 8 }])), gridSettings: { columns: 24 } } } } },
     entityAliases: { a1: { id: "a1", alias: "A1", filter: { type: "entityName", entityType: "DEVICE", entityNameFilter: "Test Device A1", resolveMultiple: false } } },
   };
   const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", { title: "Bare", configuration });
   await program.send(TOKEN, { temperature: 20 });
   await logIn(page, program, "TENANT_ADMIN");
+  // The page waits for its values without saying that there are none.
+  await page.addInitScript(() => {
+    const post = Worker.prototype.postMessage;
+    const held: (() => void)[] = [];
+    let holds = true;
+    Object.assign(window, { release: () => (holds = false, held.forEach((send) => send())) });
+    Worker.prototype.postMessage = function (...message: [unknown]) {
+      const send = (): void => post.apply(this, message);
+      holds && JSON.stringify(message).includes("frames") ? held.push(send) : send();
+    };
+  });
   await page.goto(`${program.url}/dashboard/${board.id.id}`);
-  const value = page.getByRole("region", { name: "Card" }).locator("[data-value]");
+  const region = (name: string) => page.getByRole("region", { name });
+  const value = region("Card").locator("[data-value]");
+  await expect(region("Card")).toHaveAttribute("aria-busy", "true");
+  await expect(region("Card").getByText("No value yet")).toBeHidden();
+  await page.evaluate(() => (window as unknown as { release: () => void }).release());
   await expect(value).toHaveText("20");
+  await expect(region("Card")).toHaveAttribute("aria-busy", "false");
+  await expect(region("Gauge").locator("[data-age]")).toHaveCount(0);
   await context.setOffline(true);
   await expect(page.getByText(/It was lost: (now|\d+ s ago)/)).toBeVisible();
+  await expect(region("Card").getByText(/Last update (now|\d+ (s|min) ago)/)).toBeVisible();
+  await expect(region("Gauge").getByText(/Last value (now|\d+ (s|min) ago)/)).toBeVisible();
+  await expect(region("Table").getByRole("row", { name: /Test Device A1/ })).toContainText(/now|\d+ (s|min) ago/);
+  await page.screenshot({ path: "test-results/screens/stale.png" });
   await context.setOffline(false);
   await expect(page.getByText("It was lost:")).toHaveCount(0);
+  await expect(page.locator("[data-age]")).toHaveCount(0);
   await program.send(TOKEN, { temperature: 21 });
   await expect(value).toHaveText("21");
+});
+
+/** A network before the program, which can let nothing through any more without telling anybody. */
+async function network(target: string): Promise<{ url: string; sever: () => void; end: () => void }> {
+  const { hostname, port } = new URL(target);
+  const open = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [from, to] of [[near, far], [far, near]] as const) {
+      open.add(from);
+      from.on("error", () => undefined).on("close", () => (open.delete(from), to.destroy()));
+      from.pipe(to);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    // Neither end hears of it, as if a cable had been cut.
+    sever: () => open.forEach((socket) => socket.unpipe().pause()),
+    end: () => (open.forEach((socket) => socket.destroy()), server.close()),
+  };
+}
+
+test("a connection that dies without a word is noticed, and made anew", async ({ page, program }) => {
+  test.setTimeout(90_000);
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Far away" });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  const between = await network(program.url);
+  for (const level of [3, 2, 1]) {
+    await program.send(credentialsId, { level });
+  }
+  await page.goto(`${between.url}/login?next=/entities/devices/${device.id.id}?tab=telemetry`);
+  await page.getByLabel("E-mail").fill("tenant@thingsboard.org");
+  await page.getByLabel("Password").fill("tenant");
+  await page.getByRole("button", { name: "Log in" }).click();
+  const value = page.locator('[data-key="level"]');
+  await expect(value).toHaveText("1");
+  // The line begins with what was stored before.
+  await expect(page.getByRole("img", { name: "The last 3 values" })).toBeVisible();
+  const banner = page.getByText("The connection is lost.");
+  const cut = async (next: number, hint: () => Promise<unknown>, patience: number): Promise<void> => {
+    between.sever();
+    await program.send(credentialsId, { level: next });
+    await hint();
+    await expect(banner).toBeVisible({ timeout: patience });
+    await expect(value).toHaveText(String(next), { timeout: 20_000 });
+    await expect(banner).toHaveCount(0);
+  };
+  // Somebody comes back to a computer that has slept: sooner than silence alone would tell.
+  await cut(2, () => page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))), 9_000);
+  // Nobody tells anything.
+  await cut(3, () => Promise.resolve(), 30_000);
+  between.end();
 });
 
 test("links that are too old say so, and an expired password is changed at once", async ({ page, program }) => {

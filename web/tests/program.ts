@@ -89,6 +89,16 @@ export class Program {
     return (await answer.json()) as T;
   }
 
+  /** Posts what is answered with nothing, as an administrator of the tenant. */
+  async save(path: string, body: unknown): Promise<void> {
+    const answer = await fetch(this.url + path, {
+      method: "POST",
+      headers: { "X-Authorization": `Bearer ${await this.token("TENANT_ADMIN")}`, "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    expect(answer.ok, `${path}: ${answer.status}`).toBe(true);
+  }
+
   /** Puts a symbol into the gallery and returns its link. */
   async symbol(role: Role, title: string, drawing: string): Promise<string> {
     const form = new FormData();

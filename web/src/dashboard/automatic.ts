@@ -1,44 +1,138 @@
-// A dashboard made from what an entity sends: a card for each key, and a chart for each number.
+// A dashboard made from what entities have, in ThingsBoard's form, so that it can be saved and changed as an ordinary one.
 
 import type { EntityId } from "@/api/types";
+import { t } from "@/i18n";
+import { alarmsPart, chartPart, countPart, dashboardOf, listPart, mapPart, Sheet, switchPart, tablePart, valuePart } from "./automatic/drawing";
+import { chartGroups, coordinatesIn, isOwn, kindOf, type KnownKey } from "./automatic/keys";
 import type { Json } from "./model";
 
-const COLORS = ["#2196f3", "#f44336", "#4caf50", "#ff9800", "#9c27b0", "#009688", "#795548", "#607d8b"];
 /** More keys than these make no page that a person can read. */
 const MOST = 40;
+/** The most attributes in the list of them. */
+const LISTED = 30;
+/** Longer texts are lines of a list, and no cards. */
+const CARD_TEXT = 40;
+/** The most columns of a table, and charts, of a group. */
+const COLUMNS = 6;
+const CHARTS = 3;
 
-/** Returns the configuration of a dashboard in ThingsBoard's form, so that it can be saved and changed as an ordinary one. */
-export function automaticDashboard(id: EntityId, values: Record<string, string>): Json {
-  const keys = Object.keys(values).sort((a, b) => a.localeCompare(b)).slice(0, MOST);
-  const widgets: Json = {};
-  const places: Json = {};
-  let row = 0;
-  const add = (key: string, fqn: string, type: string, n: number, place: { col: number; sizeX: number }): void => {
-    const widget = `${fqn}/${key}`;
-    const dataKey = { name: key, type: "timeseries", label: key, color: COLORS[n % COLORS.length], settings: {} };
-    widgets[widget] = {
-      typeFullFqn: `system.${fqn}`,
-      type,
-      sizeX: place.sizeX,
-      sizeY: 5,
-      config: { title: key, showTitle: true, settings: fqn === "time_series_chart" ? { showAlarms: true } : { showLabel: false }, datasources: [{ type: "entity", entityAliasId: "entity", dataKeys: [dataKey] }] },
-    };
-    places[widget] = { ...place, row, sizeY: 5 };
-  };
-  const isNumber = (key: string): boolean => values[key]?.trim() !== "" && Number.isFinite(Number(values[key]));
-  keys.filter(isNumber).forEach((key, n) => {
-    add(key, "cards.value_card", "latest", n, { col: 0, sizeX: 6 });
-    add(key, "time_series_chart", "timeseries", n, { col: 6, sizeX: 18 });
-    row += 5;
-  });
-  keys.filter((key) => !isNumber(key)).forEach((key, n) => {
-    add(key, "cards.value_card", "latest", n, { col: (n % 4) * 6, sizeX: 6 });
-    row += n % 4 === 3 ? 5 : 0;
-  });
+export interface Rights {
+  /** Whether attributes may be written. */
+  mayWrite: boolean;
+}
+
+const byName = (a: KnownKey, b: KnownKey): number => a.name.localeCompare(b.name);
+/** What most entities have comes first. */
+const byCount = (a: KnownKey, b: KnownKey): number => b.count - a.count || byName(a, b);
+
+/** What can be shown of keys: those of the place are on a map, and not beside it. */
+function sorted(keys: readonly KnownKey[]): { place: ReturnType<typeof coordinatesIn>; telemetry: KnownKey[]; attributes: KnownKey[] } {
+  const place = coordinatesIn(keys);
+  const own = keys.filter((key) => isOwn(key) && key !== place?.x && key !== place?.y);
+  return { place, telemetry: own.filter(({ scope }) => scope === undefined), attributes: own.filter(({ scope }) => scope !== undefined) };
+}
+
+/** Whether there is anything to show of keys. */
+export const hasKeys = (keys: readonly KnownKey[]): boolean => keys.some(isOwn);
+
+/** Draws one entity: what can be switched, its values, their course, texts, where it is, its alarms. */
+function drawEntity(sheet: Sheet, alias: string, keys: readonly KnownKey[], { mayWrite }: Rights): void {
+  const { place, ...own } = sorted(keys);
+  const telemetry = [...own.telemetry].sort(byCount).slice(0, MOST).sort(byName);
+  const attributes = [...own.attributes].sort(byCount);
+  const shared = attributes.filter(({ scope }) => scope === "SHARED_SCOPE").slice(0, MOST).sort(byName);
+  const switches = mayWrite ? shared.filter((key) => kindOf(key) === "boolean") : [];
+  const settings = shared.filter((key) => kindOf(key) === "number");
+  const numbers = telemetry.filter((key) => kindOf(key) === "number");
+  const isShort = ({ sample }: KnownKey): boolean => typeof sample !== "object" && String(sample).length <= CARD_TEXT;
+  const words = telemetry.filter((key) => kindOf(key) !== "number");
+  const long = words.filter((key) => !isShort(key));
+  const listed = attributes.filter((key) => !switches.includes(key) && !settings.includes(key)).slice(0, LISTED).sort(byName);
+  sheet.add(switches.map((key) => switchPart(alias, key)));
+  sheet.add([...numbers, ...settings].map((key, n) => valuePart(alias, key, n)));
+  sheet.add(chartGroups(numbers).map((group) => chartPart(alias, group.map(({ name }) => name).join(", "), group)));
+  sheet.add(words.filter(isShort).map((key, n) => valuePart(alias, key, n)));
+  sheet.add([
+    ...(place === undefined ? [] : [mapPart(alias, place)]),
+    ...(long.length === 0 ? [] : [listPart(alias, t("Texts"), long)]),
+    ...(listed.length === 0 ? [] : [listPart(alias, t("Attributes"), listed)]),
+  ]);
+  sheet.add([alarmsPart(alias)]);
+}
+
+/** A group of entities as a sample of it has been found. */
+export interface Group {
+  /** What it is called, such as the name of a profile. */
+  name: string;
+  /** The filter of an alias that finds all of it. */
+  filter: Json;
+  entityType: string;
+  keys: readonly KnownKey[];
+  /** The first ones by name, whose course is drawn. */
+  first: readonly string[];
+  total: number;
+}
+
+const alias = (id: string, name: string, filter: Json): Json => ({ [id]: { id, alias: name, filter } });
+const ACTIVE = { key: { type: "ATTRIBUTE", key: "active" }, valueType: "BOOLEAN", value: null, predicates: [{ keyFilterPredicate: { type: "BOOLEAN", operation: "EQUAL", value: { defaultValue: true, dynamicValue: null } }, userInfo: { editable: false } }] };
+
+/** Draws a group: how many there are, the keys that most of them have, the course of the first ones, where they are, their alarms. */
+function drawGroup(sheet: Sheet, group: Group): void {
+  const { place, telemetry, attributes } = sorted(group.keys);
+  const isDevices = group.entityType === "DEVICE";
+  const columns = [...[...telemetry].sort(byCount), ...[...attributes].sort(byCount)].slice(0, COLUMNS);
+  const main = telemetry.filter((key) => kindOf(key) === "number").sort(byCount).slice(0, CHARTS);
+  const active: KnownKey[] = isDevices ? [{ name: "active", scope: "SERVER_SCOPE", sample: true, count: 0 }] : [];
+  sheet.add([
+    countPart("all", "entity", t(isDevices ? "Devices" : "Assets"), isDevices ? "devices_other" : "domain"),
+    ...(isDevices ? [countPart("all", "entity", t("Online"), "wifi", "online")] : []),
+    countPart("all", "alarm", t("Active alarms"), "warning"),
+  ]);
+  sheet.add([tablePart("all", group.name, [...active, ...columns], "entity"), ...(place === undefined ? [] : [mapPart("all", place, "entity")])]);
+  const titleOf = (key: KnownKey): string => (group.total > group.first.length ? t("{key}: the first {n} by name", { key: key.name, n: group.first.length }) : key.name);
+  // The names of ten lines need their place.
+  sheet.add(main.map((key) => ({ ...chartPart("first", titleOf(key), [key]), sizeY: 8, phone: 5 })));
+  sheet.add([alarmsPart("all")]);
+}
+
+/** Returns the aliases, filters and the state that each entity of a group opens. */
+function groupParts(group: Group, rights: Rights): { aliases: Json; filters: Json; opened: Sheet } {
+  const opened = new Sheet("entity");
+  drawEntity(opened, "opened", group.keys, rights);
+  const first = t("The first {n} by name", { n: group.first.length });
   return {
-    widgets,
-    states: { default: { name: "Overview", root: true, layouts: { main: { widgets: places, gridSettings: { columns: 24, margin: 10 } } } } },
-    entityAliases: { entity: { id: "entity", alias: "Entity", filter: { type: "singleEntity", singleEntity: id, resolveMultiple: false } } },
-    timewindow: { selectedTab: 0, realtime: { realtimeType: 0, timewindowMs: 3_600_000, interval: 18_000 }, aggregation: { type: "AVG", limit: 25_000 } },
+    opened,
+    aliases: {
+      ...alias("all", group.name, { ...group.filter, resolveMultiple: true }),
+      ...alias("first", first, { type: "entityList", entityType: group.entityType, entityList: [...group.first], resolveMultiple: true }),
+      ...alias("opened", t("The opened one"), { type: "stateEntity", stateEntityParamName: null, defaultStateEntity: null, resolveMultiple: false }),
+    },
+    filters: group.entityType === "DEVICE" ? { online: { id: "online", filter: t("Online"), editable: false, keyFilters: [ACTIVE] } } : {},
   };
+}
+
+const OPENED = { id: "entity", name: "${entityName}" };
+
+/** Returns the configuration of the dashboard of one entity, and of what belongs to it. */
+export function automaticDashboard(id: EntityId, keys: readonly KnownKey[], rights: Rights, related?: Group): Json {
+  const sheet = new Sheet("default");
+  const own = alias("entity", t("Entity"), { type: "singleEntity", singleEntity: id, resolveMultiple: false });
+  const state = { sheet, id: "default", name: t("Overview") };
+  if (hasKeys(keys) || related === undefined) {
+    drawEntity(sheet, "entity", keys, rights);
+  }
+  if (related === undefined) {
+    return dashboardOf([state], own);
+  }
+  drawGroup(sheet, related);
+  const { aliases, filters, opened } = groupParts(related, rights);
+  return dashboardOf([state, { ...OPENED, sheet: opened }], { ...own, ...aliases }, filters);
+}
+
+/** Returns the configuration of the dashboard of a group of entities, such as all of a profile. */
+export function groupDashboard(group: Group, rights: Rights): Json {
+  const sheet = new Sheet("default");
+  drawGroup(sheet, group);
+  const { aliases, filters, opened } = groupParts(group, rights);
+  return dashboardOf([{ sheet, id: "default", name: t("Overview") }, { ...OPENED, sheet: opened }], aliases, filters);
 }

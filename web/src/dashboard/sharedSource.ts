@@ -86,7 +86,8 @@ export class JoinedSources {
   private refresh(): void {
     this.shown = this.identities.map((identity) => {
       const data = shared.get(identity)?.data;
-      return { entities: data?.entities() ?? [], problem: data?.problem(), total: data?.total() ?? 0 };
+      const shown = { entities: data?.entities() ?? [], problem: data?.problem(), total: data?.total() ?? 0 };
+      return data?.answered() === false ? { ...shown, waiting: true as const } : shown;
     });
   }
 

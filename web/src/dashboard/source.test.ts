@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { readDashboard } from "./model";
+import { newestOf } from "./age";
 import { commandOf, filterOf } from "./source";
 import { joinPoints, SourceData } from "./sourceData";
 import { readTimeWindow } from "./timeWindow";
@@ -34,9 +35,19 @@ test("entities of the first page are kept when updates name only some of their v
   const changed = new Promise<void>((resolve) => data.watch(resolve));
   data.take({ data: { data: [{ entityId, latest: { ENTITY_FIELD: { name: { ts: 0, value: "Boiler" } }, TIME_SERIES: { t: { ts: 1, value: "20" }, u: { ts: 1, value: "1" } } } }] } as never });
   data.take({ update: [{ entityId, latest: { TIME_SERIES: { t: { ts: 2, value: "21" } } } }] });
+  expect(data.answered()).toBe(false);
   await changed;
+  expect(data.answered()).toBe(true);
   const [entity] = data.entities();
   expect(entity).toMatchObject({ name: "Boiler" });
   expect(entity?.latest.get("TIME_SERIES/t")?.value).toBe("21");
   expect(entity?.latest.get("TIME_SERIES/u")?.value).toBe("1");
+});
+
+test("values are as old as the newest of them, and fields of entities are none", () => {
+  const id = { entityType: "DEVICE", id: "7" };
+  const field: [string, { ts: number; value: string }] = ["ENTITY_FIELD/name", { ts: 900, value: "Boiler" }];
+  const old = { id, name: "", latest: new Map([field, ["TIME_SERIES/t", { ts: 5, value: "1" }], ["ATTRIBUTE/a", { ts: 0, value: "" }]]), points: new Map() };
+  expect(newestOf([{ ...old, latest: new Map([field]) }])).toBeUndefined();
+  expect(newestOf([old, { ...old, points: new Map([["t", [{ ts: 3, value: "1" }, { ts: 8, value: "2" }]]]) }])).toBe(8);
 });

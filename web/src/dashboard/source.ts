@@ -137,6 +137,8 @@ export interface SourceValues {
   problem: string | undefined;
   /** How many entities there are, which can be more than are shown. */
   total: number;
+  /** Whether the server has not answered yet, and nothing of before is shown. */
+  waiting?: true;
   /** Why it is asked for: to be shown, to be compared with, for the edges of a band, or only beside what is shown. */
   role?: "shown" | "compared" | "least" | "greatest" | "beside";
   /** By how much points of an earlier time are moved to lie on those that they are compared with, milliseconds. */
@@ -144,6 +146,7 @@ export interface SourceValues {
 }
 
 type Shown = Omit<SourceValues, "source">;
+const NOTHING: Shown = { entities: [], problem: undefined, total: 0 };
 
 /** Returns what a request asks for, without when. */
 function subjectOf(identity: string): string {
@@ -172,13 +175,13 @@ export function useSources(requests: (SourceRequest | undefined)[], sources: Dat
   const shown = useSyncExternalStore(joined.watch, joined.current);
   const held = useRef(new Map<string, Shown>());
   return useMemo(() => {
-    const nothing: Shown = { entities: [], problem: undefined, total: 0 };
     const now = subjects.map((subject, n): [string, Shown] => {
       const one = shown[n];
+      const nothing: Shown = { entities: [], problem: undefined, total: 0, ...(subject === "" ? {} : { waiting: true }) };
       const name = `${n} ${subject}`;
-      return [name, one === undefined || (one.entities.length === 0 && one.problem === undefined && one.total === 0) ? (held.current.get(name) ?? one ?? nothing) : one];
+      return [name, one === undefined || one.waiting === true ? (held.current.get(name) ?? one ?? nothing) : one];
     });
     held.current = new Map(now);
-    return sources.map((source, n) => ({ source, ...(now[n]?.[1] ?? nothing) }));
+    return sources.map((source, n) => ({ source, ...(now[n]?.[1] ?? NOTHING) }));
   }, [sources, shown, subjects]);
 }

@@ -234,4 +234,6 @@ export class SourceData {
   readonly entities = (): readonly EntityValues[] => this.shown;
   readonly problem = (): string | undefined => this.failure;
   readonly total = (): number => this.totalElements;
+  /** Whether the server has answered. */
+  readonly answered = (): boolean => this.published;
 }

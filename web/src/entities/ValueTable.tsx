@@ -3,8 +3,8 @@
 import { ActionIcon, Button, Checkbox, Group, Table, Text, TextInput } from "@mantine/core";
 import { useEffect, useRef, useState, type FormEvent, type ReactElement, type ReactNode } from "react";
 import { plural, t } from "@/i18n";
-import { useKeys, useValue, type LatestValues } from "@/live/latest";
-import { Ago, EmptyState, notify } from "@/ui/feedback";
+import { useAnswered, useKeys, useValue, type LatestValues } from "@/live/latest";
+import { Ago, EmptyState, notify, Waiting } from "@/ui/feedback";
 import { LiveSparkline } from "./LiveSparkline";
 
 export function valueText(value: unknown): string {
@@ -144,11 +144,12 @@ interface TableProps {
 export function ValueTable({ label, values, gone, empty, course = false, onSave, onRemove, bulk }: TableProps): ReactElement {
   const [search, setSearch] = useState("");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const answered = useAnswered(values);
   const keys = useKeys(values).filter((key) => gone?.has(key) !== true);
   const found = keys.filter((key) => key.toLowerCase().includes(search.trim().toLowerCase()));
   const picked = found.filter((key) => chosen.has(key));
   if (keys.length === 0) {
-    return <EmptyState>{empty}</EmptyState>;
+    return answered ? <EmptyState>{empty}</EmptyState> : <Waiting />;
   }
   const choose = (key: string): void =>
     setChosen((before) => {

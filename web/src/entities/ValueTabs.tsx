@@ -10,6 +10,7 @@ import { useLatestValues } from "@/live/latest";
 import { attributesOf, latestTelemetry } from "@/live/protocol";
 import { notify } from "@/ui/feedback";
 import { DeleteSeries } from "./DeleteSeries";
+import { useStoredCourse } from "./storedCourse";
 import { typedValue, ValueTable } from "./ValueTable";
 
 const ShowOnDashboard = lazy(() => import("./ShowOnDashboard"));
@@ -33,6 +34,7 @@ function ShowButton({ entity, type, keys }: { entity: Entity; type: "timeseries"
 export function TelemetryTab({ entity }: { entity: Entity }): ReactElement {
   const { authority } = useSession();
   const values = useLatestValues(latestTelemetry(entity.id));
+  useStoredCourse(entity.id, values);
   const [gone, setGone] = useState<ReadonlySet<string>>(new Set());
   const mayDelete = authority !== "SYS_ADMIN";
   return (

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { deletionOf } from "./DeleteSeries";
 import { relationFields, relationOf } from "./RelationsTab";
 import { withValues } from "./ShowOnDashboard";
+import { coursePaths } from "./storedCourse";
 import { editedText, typedValue } from "./ValueTable";
 
 const here = { entityType: "DEVICE", id: "d" };
@@ -51,4 +52,11 @@ test("commands for the host of this page go to its port, others stay", () => {
     { label: "MQTTS", command: "curl a\nmosquitto_pub b" },
     { label: "MQTT (Docker)", command: "docker c" },
   ]);
+});
+
+test("the stored course is asked for of twenty keys at once, whatever their names hold", () => {
+  const paths = coursePaths(here, Array.from({ length: 41 }, (_, n) => `a,${n}`), 700_000_000);
+  expect(paths.map((path) => new URLSearchParams(path.split("?")[1]).getAll("key").length)).toEqual([20, 20, 1]);
+  expect(paths[2]).toBe("/api/plugins/telemetry/DEVICE/d/values/timeseries?key=a%2C40&startTs=95200000&endTs=700000000&limit=60");
+  expect(coursePaths(here, [], 0)).toEqual([]);
 });

@@ -18,6 +18,22 @@ test("only those who look at a changed key are woken, and old values change noth
   expect(values.keys()).toEqual(["a"]);
 });
 
+test("what is stored comes before what has come, and an answer without values is one", () => {
+  const values = new LatestValues();
+  let woken = 0;
+  values.watch("", () => (woken += 1));
+  values.take({ data: {} });
+  expect([values.answered(), woken]).toEqual([true, 1]);
+  values.take({ data: { a: [[30, "3"]] } });
+  values.precede("a", [{ ts: 30, value: "3" }, { ts: 20, value: "2" }, { ts: 10, value: "1" }]);
+  values.take({ data: { a: [[40, "4"]] } });
+  expect(values.history("a").map((point) => point.value)).toEqual(["1", "2", "3", "4"]);
+  expect(values.value("a")).toEqual({ ts: 40, value: "4" });
+  values.precede("a", Array.from({ length: 100 }, (_, n) => ({ ts: 9 - n, value: n })));
+  expect(values.history("a")).toHaveLength(60);
+  expect(values.history("a").at(-1)?.value).toBe("4");
+});
+
 test("a flood wakes nobody more than a few times a second, and its last value is seen", () => {
   const values = new LatestValues();
   let woken = 0;

@@ -10,7 +10,7 @@ export interface LatestValue {
 }
 
 /** The most points that a sparkline shows. */
-const RECENT = 60;
+export const RECENT = 60;
 /** Nobody reads a value that changes more often than this, milliseconds. */
 const REDRAW_MS = 250;
 
@@ -21,13 +21,15 @@ export class LatestValues {
   private names: readonly string[] = [];
   private readonly changed = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private hasAnswer = false;
 
   /**
    * Takes an update in, and wakes whoever looks at one of its keys: at once, or in a flood a few times a second. A value older
    * than the known one changes nothing.
    */
   take(update: LiveUpdate): void {
-    let added = false;
+    let added = !this.hasAnswer;
+    this.hasAnswer = true;
     for (const [key, points] of Object.entries(update.data ?? {})) {
       for (const [ts, value] of [...points].reverse()) {
         const known = this.values.get(key);
@@ -59,7 +61,20 @@ export class LatestValues {
     }
   }
 
+  /** Puts what is stored of a key, the newest first, before what has come of it. */
+  precede(key: string, stored: readonly LatestValue[]): void {
+    const known = this.recent.get(key) ?? [];
+    const first = known[0]?.ts ?? Infinity;
+    this.recent.set(key, [...stored.filter(({ ts }) => ts < first).reverse(), ...known].slice(-RECENT));
+    this.changed.add(key);
+    if (this.timer === undefined) {
+      this.wake();
+    }
+  }
+
   readonly keys = (): readonly string[] => this.names;
+  /** Whether the server has answered. */
+  readonly answered = (): boolean => this.hasAnswer;
   value(key: string): LatestValue | undefined {
     return this.values.get(key);
   }
@@ -85,6 +100,10 @@ export function useLatestValues(command: LiveCommand): LatestValues {
 
 export function useKeys(values: LatestValues): readonly string[] {
   return useSyncExternalStore((listener) => values.watch("", listener), values.keys);
+}
+
+export function useAnswered(values: LatestValues): boolean {
+  return useSyncExternalStore((listener) => values.watch("", listener), values.answered);
 }
 
 export function useValue(values: LatestValues, key: string): LatestValue | undefined {

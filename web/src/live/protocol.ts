@@ -25,6 +25,9 @@ export function endOf(command: LiveCommand): LiveCommand {
   return ENDED_BY_NAME.has(command.type) ? { type: `${command.type}_UNSUBSCRIBE` } : { ...command, unsubscribe: true };
 }
 
+/** Asks for a sign of life, since pages don't see the server's pings: it is answered at once, leaves nothing, and no subscription has its id. */
+export const SIGN: object = { cmds: [{ type: "NOTIFICATIONS_COUNT", cmdId: 0 }, { type: "NOTIFICATIONS_UNSUBSCRIBE", cmdId: 0 }] };
+
 /** The most commands in one frame, as ThingsBoard's own client sends them. */
 const FRAME = 10;
 

@@ -60,8 +60,11 @@ class LiveConnection {
 
   /** Connects at once instead of waiting: the network is back, or somebody looks at the page again. */
   hurry(): void {
-    if (this.state === "reconnecting") {
+    if (this.state === "reconnecting" && this.opening === "no") {
       void this.open();
+    } else if (this.state === "live" || this.opening === "socket") {
+      // Whether a connection has outlived a sleep or a change of the network is not told: the server is asked.
+      this.tell({ type: "check" });
     }
   }
 
@@ -114,20 +117,20 @@ class LiveConnection {
       const updates = message.type === "updates" ? message.updates : [JSON.parse(message.text) as LiveUpdate];
       updates.forEach((update) => this.subscriptions.get(update.cmdId ?? update.subscriptionId ?? 0)?.onUpdate(update));
     } else if (message.type === "lost") {
-      this.lost();
+      this.lost(message.since);
     } else {
       this.opening = "no";
       this.change("live");
     }
   }
 
-  private lost(): void {
+  private lost(since = Date.now()): void {
     this.opening = "no";
     if (this.subscriptions.size === 0) {
       this.change("idle");
       return;
     }
-    this.lostAt = this.state === "reconnecting" ? this.lostAt : Date.now();
+    this.lostAt = this.state === "reconnecting" ? this.lostAt : since;
     this.change("reconnecting");
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.open(), backOff(this.attempt++));
@@ -141,7 +144,7 @@ class LiveConnection {
 
 export const live = new LiveConnection();
 
-/** Connects again as soon as the network is back or somebody looks at the page. */
+/** Connects again, or looks whether the connection still lives, as soon as the network is back or somebody looks at the page. */
 export function watchNetwork(): void {
   addEventListener("offline", () => live.drop());
   addEventListener("online", () => live.hurry());

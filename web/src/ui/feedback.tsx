@@ -2,7 +2,7 @@
 
 import { Alert, Anchor, Center, Loader, Portal, Stack, Text } from "@mantine/core";
 import type { ReactElement, ReactNode } from "react";
-import { useEffect, useState } from "react";
+import { useSyncExternalStore } from "react";
 import { Link } from "wouter";
 import { create } from "zustand";
 import { formatTime, t } from "@/i18n";
@@ -95,16 +95,30 @@ export function agoText(ts: number, now: number): string {
   return limit === 60 && seconds < 2 ? t("now") : t(`{n} ${unit} ago`, { n: Math.floor(seconds / divisor) });
 }
 
-/** A moment as its distance from now, with the exact time on demand. */
+/** The one clock of all ages that are shown, which stands while none is. */
+const clock = { now: Date.now(), timer: undefined as ReturnType<typeof setInterval> | undefined, listeners: new Set<() => void>() };
+
+function watchClock(listener: () => void): () => void {
+  clock.listeners.add(listener);
+  clock.timer ??= setInterval(() => {
+    clock.now = Date.now();
+    clock.listeners.forEach((one) => one());
+  }, 1_000);
+  return () => {
+    clock.listeners.delete(listener);
+    if (clock.listeners.size === 0) {
+      clearInterval(clock.timer);
+      clock.timer = undefined;
+    }
+  };
+}
+
+/** A moment as its distance from now, with the exact time on demand. It is drawn anew only when its words are others. */
 export function Ago({ ts }: { ts: number }): ReactElement {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1_000);
-    return () => clearInterval(timer);
-  }, []);
+  const text = useSyncExternalStore(watchClock, () => agoText(ts, clock.timer === undefined ? Date.now() : clock.now));
   return (
     <time dateTime={new Date(ts).toISOString()} title={formatTime(ts)}>
-      {agoText(ts, now)}
+      {text}
     </time>
   );
 }

@@ -11,6 +11,7 @@ import { object, type Json } from "@/dashboard/model";
 import { commandOf, type EntityValues } from "@/dashboard/source";
 import { SourceData } from "@/dashboard/sourceData";
 import { t } from "@/i18n";
+import { useConnection } from "@/live/socket";
 import { useFunctions } from "@/sandbox/functions";
 import { CSV_PAGE, saveCsv, type Saving } from "@/ui/csvFile";
 import { EmptyState, Waiting } from "@/ui/feedback";
@@ -21,7 +22,7 @@ import gridClasses from "@/ui/grid/grid.module.css";
 import type { GridSort } from "@/ui/grid/sorting";
 import type { WidgetProps } from "./registry";
 import { functionContext, madeStyle } from "./table/cells";
-import { entityColumns, entityRow, pageOrder } from "./table/entityColumns";
+import { ageColumn, entityColumns, entityRow, pageOrder } from "./table/entityColumns";
 import { RowActions, useActionsWidth } from "./table/RowActions";
 import { readOrder, readTable } from "./table/settings";
 import { Pager, TableTools } from "./table/TableTools";
@@ -56,7 +57,9 @@ export default function EntitiesTable({ widget, requests, act, tools, rowTools }
     () => entityColumns(settings, keys, ask, opens ? (entity) => newestAct.current("rowClick", entity, undefined, entityRow(entity, keys)) : undefined, leads),
     [settings, keys, ask, opens, leads],
   );
-  const arrangement = useArrangement(board === undefined ? undefined : `${board.id}/${widget.id}`, columns);
+  const isStale = useConnection() === "reconnecting";
+  const shown = useMemo(() => (isStale ? [...columns, ageColumn()] : columns), [columns, isStale]);
+  const arrangement = useArrangement(board === undefined ? undefined : `${board.id}/${widget.id}`, shown);
   const stored = readOrder(table.order);
   const [sort, setSort] = useState<GridSort>(() => ({ key: columns.find((column) => column.names.includes(stored.name))?.key ?? columns[0]?.key ?? "", order: stored.order }));
   const [typed, setTyped] = useState("");
@@ -126,7 +129,7 @@ export default function EntitiesTable({ widget, requests, act, tools, rowTools }
       ) : (
         <Grid
           label={widget.title || t("Entities")}
-          columns={columns}
+          columns={shown}
           arrangement={arrangement}
           count={count}
           at={(index) => {

@@ -19,7 +19,8 @@ const shared = (key: string): Json => ({ action: "SET_ATTRIBUTE", setAttribute: 
 const known = (key: string): Json => ({ action: "GET_ATTRIBUTE", getAttribute: { key, scope: "SHARED_SCOPE" }, dataToValue: { type: "NONE", compareToValue: true } });
 const USABLE: Json = { action: "DO_NOTHING", defaultValue: false };
 /** Shared attributes reach a device also when it was away, so that new controls work with every device. */
-const SWITCHED: Json = { initialState: known("state"), onUpdateState: shared("state"), offUpdateState: shared("state"), disabledState: USABLE };
+export const switched = (key: string): Json => ({ initialState: known(key), onUpdateState: shared(key), offUpdateState: shared(key), disabledState: USABLE });
+const SWITCHED: Json = switched("state");
 
 /** What steers devices and saves values. */
 const CONTROL_KINDS: readonly WidgetKind[] = [

@@ -1,4 +1,4 @@
-// The dashboard of an entity that nobody had to build.
+// The dashboard of an entity or a group of entities that nobody had to build.
 
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -7,38 +7,49 @@ import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity } from "@/api/types";
 import { useSession } from "@/app/session";
-import { automaticDashboard } from "@/dashboard/automatic";
+import { automaticDashboard, groupDashboard } from "@/dashboard/automatic";
 import { nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { EmptyState, notify, Problem, Waiting } from "@/ui/feedback";
+import { AS_OPENED } from "@/ui/FieldsForm";
+import { isEmpty, isOnlyGroup, sampleOf } from "./automaticSample";
 import { DashboardView } from "./DashboardView";
 
-type LatestAnswer = Record<string, { value: unknown }[]>;
+/** How often it is looked whether the first value has come, milliseconds. */
+const LOOK_MS = 5_000;
 
 export default function AutomaticTab({ entity }: { entity: Entity }): ReactElement {
   const { authority } = useSession();
   const [, go] = useLocation();
   const { entityType, id } = entity.id;
-  const latest = useQuery({
-    queryKey: ["latest keys", id],
-    queryFn: () => api.get<LatestAnswer>(`/api/plugins/telemetry/${entityType}/${id}/values/timeseries`),
+  const name = nameOf(entity);
+  // What is seen stays as it is while values come: a key of which the next value is of another kind moves nothing.
+  const sample = useQuery({
+    queryKey: ["automatic dashboard", entityType, id, name],
+    queryFn: () => sampleOf(entity),
+    ...AS_OPENED,
+    refetchInterval: ({ state }) => (state.data !== undefined && isEmpty(state.data) ? LOOK_MS : false),
   });
   const configuration = useMemo(() => {
-    const values = Object.entries(latest.data ?? {}).map(([key, points]): [string, string] => [key, String(points[0]?.value ?? "")]);
-    return automaticDashboard({ entityType, id }, Object.fromEntries(values));
-  }, [latest.data, entityType, id]);
-  if (latest.isPending) {
+    if (sample.data === undefined || isEmpty(sample.data)) {
+      return undefined;
+    }
+    const { keys, group } = sample.data;
+    const rights = { mayWrite: authority !== "SYS_ADMIN" };
+    return group !== undefined && isOnlyGroup(entity) ? groupDashboard(group, rights) : automaticDashboard({ entityType, id }, keys, rights, group);
+  }, [sample.data, authority, entityType, id]);
+  if (sample.isPending) {
     return <Waiting />;
   }
-  if (latest.isError) {
-    return <Problem error={latest.error} />;
+  if (sample.isError) {
+    return <Problem error={sample.error} />;
   }
-  if (Object.keys(latest.data).length === 0) {
-    return <EmptyState>{t("No telemetry yet. Values appear here as soon as they arrive.")}</EmptyState>;
+  if (configuration === undefined) {
+    return <EmptyState>{t(isOnlyGroup(entity) ? "Nothing has this profile yet. What gets it appears here." : "No values yet. They appear here as soon as they arrive.")}</EmptyState>;
   }
   const save = async (): Promise<void> => {
     try {
-      const saved = await api.post<Entity>("/api/dashboard", { title: nameOf(entity), configuration });
+      const saved = await api.post<Entity>("/api/dashboard", { title: name, configuration });
       go(`/dashboards/${saved.id.id}`);
     } catch (error) {
       notify.error(error);
@@ -47,7 +58,7 @@ export default function AutomaticTab({ entity }: { entity: Entity }): ReactEleme
   return (
     <DashboardView
       id={id}
-      name={nameOf(entity)}
+      name={name}
       title={null}
       configuration={configuration}
       tools={

@@ -28,6 +28,7 @@ import { useFill } from "./useFill";
 import { useScopedCss } from "./useScopedCss";
 import { WidgetBoundary } from "./WidgetBoundary";
 import { HeaderActions } from "./HeaderActions";
+import { StaleAge } from "./StaleAge";
 import { TitleIcon } from "./TitleIcon";
 import { WidgetTools } from "./WidgetTools";
 import { useNow, useWidgetWindow } from "./time/hooks";
@@ -97,7 +98,8 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
   const made = useMemo(() => inSystem(processed, stored.config["units"], system), [processed, stored, system]);
   const shown = useMemo(() => made.map((one, n) => ({ ...one, role: plan[n]?.role ?? ("shown" as const), shift: plan[n]?.shift ?? 0 })), [made, plan]);
   const entities = useMemo(() => shown.filter((one) => one.role === "shown").flatMap((one) => one.entities), [shown]);
-  const connection = useConnection();
+  const isStale = useConnection() === "reconnecting";
+  const isWaiting = visible && shown.some(({ role, waiting, problem: why }) => role === "shown" && waiting === true && why === undefined);
   const problem = shown.find((one) => one.problem !== undefined)?.problem;
   // A table of alarms without a source shows all of them.
   const isEntity = sources.filter((source) => (source.type === "entity" || source.type === "device") && !(source === widget.alarmSource && source.aliasId === undefined && source.deviceId === undefined));
@@ -122,7 +124,8 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
       ref={place}
       className={classes["frame"]}
       aria-label={title || widget.fqn}
-      data-stale={connection === "reconnecting" || undefined}
+      data-stale={isStale || undefined}
+      aria-busy={isWaiting}
       data-scope={scope}
       data-filled={fill.filled || undefined}
       style={style}
@@ -155,6 +158,7 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
           )
         )}
       </div>
+      {isStale && <StaleAge entities={renderer.asksItself ? undefined : entities} />}
     </section>
   );
 });

@@ -2,13 +2,14 @@
 
 import { Anchor } from "@mantine/core";
 import type { ReactNode } from "react";
+import { newestOf } from "@/dashboard/age";
 import { text, type DataKey, type Json } from "@/dashboard/model";
 import type { PageOrder } from "@/dashboard/entityPages";
 import { LATEST_TYPES, latestOf, type EntityValues } from "@/dashboard/source";
 import { pathOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import type { Ask } from "@/sandbox/functions";
-import { TextLink } from "@/ui/feedback";
+import { Ago, TextLink } from "@/ui/feedback";
 import type { GridColumn } from "@/ui/grid/columns";
 import { numeric } from "../postProcessing";
 import { shownValue } from "../text";
@@ -74,6 +75,15 @@ function keyColumn(key: DataKey, keys: readonly DataKey[], ask: Ask): EntityColu
     show: content === undefined ? undefined : (entity) => <MadeContent ask={ask} body={content} names={NAMES} args={[value(entity), entityRow(entity, keys)]} otherwise={shown(entity)} />,
     style: style === undefined ? undefined : (entity) => madeStyle(ask, style, NAMES, [value(entity), entityRow(entity, keys)]),
   };
+}
+
+/** How old the newest value of a row is, while the connection is lost. */
+export function ageColumn(): EntityColumn {
+  const show = (entity: EntityValues): ReactNode => {
+    const ts = newestOf([entity]);
+    return ts === undefined ? "" : <Ago ts={ts} />;
+  };
+  return { key: "age", label: t("Updated"), width: "7rem", sortable: false, query: undefined, names: [], text: () => "", show };
 }
 
 /** Makes the columns of a table of entities. `open` is what a click on a name does, instead of leading to the entity's page. */
