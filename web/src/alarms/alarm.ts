@@ -104,6 +104,8 @@ const FIELDS: Record<string, { label: string; sort?: string; text: (alarm: Alarm
   status: { label: "Status", sort: "status", text: (alarm) => statusText(alarm.status) },
   assignee: { label: "Assignee", sort: "assignee", text: assigneeName },
 };
+/** Names of the fields that tables of alarms can show. */
+export const ALARM_FIELDS: readonly string[] = Object.keys(FIELDS);
 const SAME: Record<string, string> = { createdTime: "createdTime", startTs: "startTime", endTs: "endTime", ackTs: "ackTime", clearTs: "clearTime", assignTs: "assignTime", originatorName: "originator", originatorId: "originator", assigneeId: "assignee" };
 
 /** Returns what is known of a field, under any of its names. */

@@ -9,7 +9,7 @@ export const NOT_SUPPORTED = "NOT_SUPPORTED";
 
 /** Returns how the values of a key come together; not at all for most keys. */
 export function aggregationIn(key: DataKey): Exclude<Aggregation, "NONE"> | undefined {
-  const kind = key.type === "timeseries" ? aggregationOf(key.raw["aggregationType"]) : undefined;
+  const kind = key.type === "timeseries" && key.raw["type"] !== "function" ? aggregationOf(key.raw["aggregationType"]) : undefined;
   return kind === "NONE" ? undefined : kind;
 }
 

@@ -6,6 +6,11 @@ import { latestOf, type Point, type SourceRequest, type SourceValues } from "./s
 /** Whether a value was ever sent: what was not comes as an empty text of the beginning of time. */
 export const wasSent = (point: Point | undefined): boolean => point !== undefined && (point.ts > 0 || point.value !== "");
 
+/** Returns what is wrong with a source, in words. */
+export function problemText({ source, problem }: Pick<SourceValues, "source" | "problem">): string | undefined {
+  return problem === undefined ? undefined : source.type === "function" ? t("A function of this failed: {problem}", { problem }) : t("The server refused this: {problem}", { problem });
+}
+
 /** Returns why a source has nothing to show; nothing if it has. `answered` says whether the server has answered yet. */
 export function whyEmpty(values: SourceValues, request: SourceRequest | undefined, answered: boolean): string | undefined {
   const { source, entities, problem } = values;
@@ -13,7 +18,7 @@ export function whyEmpty(values: SourceValues, request: SourceRequest | undefine
     return source.aliasId === undefined ? t("No entity is chosen: the source names no alias.") : t("The alias is not resolved: this state was opened without the entity that it stands for.");
   }
   if (problem !== undefined) {
-    return t("The server refused this: {problem}", { problem });
+    return problemText(values) ?? problem;
   }
   if (!answered) {
     return t("The server has not answered yet.");

@@ -78,7 +78,8 @@ export function readKey(value: unknown, config: Json = {}): DataKey {
   const units = key["units"] === undefined || key["units"] === null || key["units"] === "" ? config["units"] : key["units"];
   return {
     name,
-    type: KEY_TYPES.find((type) => type === key["type"]) ?? "other",
+    // What a function makes up is drawn as telemetry is.
+    type: key["type"] === "function" ? "timeseries" : (KEY_TYPES.find((type) => type === key["type"]) ?? "other"),
     label: plainWords(text(key["label"]) ?? name),
     color: text(key["color"]) ?? "#2196f3",
     units: text(units) ?? text(object(units)["from"]),
@@ -89,19 +90,43 @@ export function readKey(value: unknown, config: Json = {}): DataKey {
   };
 }
 
+/** Values are told apart by the names of their keys, which those of functions may share. */
+function withOwnNames(keys: DataKey[], taken: Set<string>): DataKey[] {
+  return keys.map((key) => {
+    let name = key.name;
+    for (let n = 2; taken.has(name); n++) {
+      name = `${key.name} ${n}`;
+    }
+    taken.add(name);
+    return name === key.name ? key : { ...key, name };
+  });
+}
+
 export function readSource(value: unknown, config: Json = {}): Datasource {
   const source = object(value);
+  const type = SOURCE_TYPES.find((one) => one === source["type"]) ?? "entity";
+  const names = new Set<string>();
+  const keysIn = (name: string): DataKey[] => {
+    const keys = list(source[name]).map((key) => readKey(key, config));
+    return type === "function" ? withOwnNames(keys, names) : keys;
+  };
   return {
-    type: SOURCE_TYPES.find((type) => type === source["type"]) ?? "entity",
+    type,
     name: text(source["name"]) ?? "",
     aliasId: text(source["entityAliasId"]) ?? text(source["deviceAliasId"]),
     deviceId: text(source["deviceId"]),
     filterId: text(source["filterId"]),
-    dataKeys: list(source["dataKeys"]).map((key) => readKey(key, config)),
-    latestKeys: list(source["latestDataKeys"]).map((key) => readKey(key, config)),
+    dataKeys: keysIn("dataKeys"),
+    latestKeys: keysIn("latestDataKeys"),
     alarmFilter: object(source["alarmFilterConfig"]),
     pageSize: number(source["pageSize"]),
   };
+}
+
+/** Reads the source of alarms, whose keys are their fields also where an invented alarm was to show them. */
+function readAlarmSource(value: unknown): Datasource {
+  const source = readSource(value);
+  return { ...source, dataKeys: source.dataKeys.map((key) => (key.raw["type"] === "function" ? { ...key, type: "other" } : key)) };
 }
 
 /** Returns the full name of a widget's type; old files name its bundle and its alias. */
@@ -131,7 +156,7 @@ function readWidget(id: string, value: unknown): Widget {
     showTitle: config["showTitle"] !== false,
     timeWindow: config["useDashboardTimewindow"] === false ? config["timewindow"] : undefined,
     datasources: map?.sources ?? sourcesOf(widget, config).map((source) => readSource(source, config)),
-    alarmSource: config["alarmSource"] === undefined || config["alarmSource"] === null ? undefined : readSource(config["alarmSource"]),
+    alarmSource: config["alarmSource"] === undefined || config["alarmSource"] === null ? undefined : readAlarmSource(config["alarmSource"]),
     config,
     settings: object(config["settings"]),
     size: { sizeX: number(widget["sizeX"]) ?? 8, sizeY: number(widget["sizeY"]) ?? 6, row: number(widget["row"]), col: number(widget["col"]) },

@@ -18,6 +18,8 @@ export interface Needs {
   points: boolean;
   /** Whether it draws lines, which begin at the point before the window, and may compare it with an earlier one. */
   lines?: boolean;
+  /** Whether it asks the server itself, page by page; what functions make up has no pages. */
+  asksItself?: boolean;
 }
 
 const isStates = (fqn: string): boolean => /state_chart$/.test(fqn);
@@ -92,7 +94,7 @@ export function planOf(widget: Widget, dashboard: Dashboard, params: Json, windo
   const wish = wishOf(widget, needs, window);
   const shown = sources.map((stored, n): Planned => {
     const source = needs.lines === true && n === 0 ? withLatest(stored, settings) : stored;
-    const asked = requestOf(source, dashboard, params, needs.points ? window : undefined);
+    const asked = needs.asksItself === true && source.type === "function" ? undefined : requestOf(source, dashboard, params, needs.points ? window : undefined);
     const isAggregated = keysOf(source).some((key) => aggregationIn(key) !== undefined);
     const dated = needs.points || isAggregated ? began : {};
     const request = asked === undefined ? undefined : { ...asked, ...dated, ...(wish === undefined ? {} : { wish }), ...(isAggregated ? { aggregated: window } : {}) };

@@ -30,10 +30,10 @@ const FORMER =
   /^system\.(charts\.(basic_timeseries|timeseries_bars_flot|state_chart|bars|pie|\w+_chart_js)|cards\.simple_card|maps_v2\.|input_widgets\.markers_placement_|input_widgets\.update_\w+_(attribute|timeseries)$|control_widgets\.(rpcbutton|switch_control|slide_toggle_control|round_switch|update_attributes)|entity_admin_widgets\.)/;
 /** Types whose looks are settings of another library. */
 const OTHER_LOOK = /gauge|_justgage|canvas|compass|speedometer|thermometer/;
-const FUNCTION = /(Function|FuncBody|FunctionBody|Formatter|Generator|controllerScript)$/;
+const FUNCTION = /(Function|FuncBody|^funcBody|FunctionBody|Formatter|Generator|controllerScript)$/;
 /** Functions that run here, in the sandbox; a test finds those that nobody runs any more. */
 export const RUNNING: ReadonlySet<string> = new Set([
-  "postFuncBody", "customFunction", "showWidgetActionFunction", "cellStyleFunction", "cellContentFunction", "rowStyleFunction", "controllerScript", "qrCodeTextFunction",
+  "postFuncBody", "funcBody", "customFunction", "showWidgetActionFunction", "cellStyleFunction", "cellContentFunction", "rowStyleFunction", "controllerScript", "qrCodeTextFunction",
   "tooltipValueFormatter", "ticksFormatter", "ticksGenerator", "colorFunction", "labelFunction", "tooltipFunction", "patternFunction", "markerImageFunction", "imageFunction", "positionFunction",
   "dataToValueFunction", "valueToDataFunction", "parseValueFunction", "convertValueFunction", "getValueFunctionBody", "setValueFunctionBody", "stateRenderFunction",
   "markdownTextFunction", "nodeRelationQueryFunction", "nodeHasChildrenFunction", "nodeOpenedFunction", "nodeDisabledFunction", "nodeIconFunction", "nodeTextFunction", "nodesSortFunction",
@@ -92,7 +92,6 @@ function notesOf(widget: Widget, isMissing: (icon: string) => boolean): string[]
     ...(/\{\{.*\}\}|\*ng(If|For)|<mat-|<tb-|formGroup/.test(written) ? ["Its text is an Angular template: what it translates is shown in English, its bindings are not run."] : []),
     ...(actions.some((action) => action["type"] === "customPretty") ? ["An action opens a form of Angular, of which only plain HTML is shown."] : []),
     ...(actions.some((action) => object(action["mobileAction"])["type"] === "deviceProvision") ? ["An action needs the mobile app."] : []),
-    ...(widget.datasources.some(({ type }) => type === "function") ? ["Its values are made up by functions; here such sources have none."] : []),
     ...(text(config["widgetCss"]) === undefined ? [] : ["Its styles hold here, but what they name may be called otherwise."]),
     ...(config["showTitleIcon"] === true && isMissing(text(config["titleIcon"]) ?? "") ? ["The icon of the title is not drawn."] : []),
   ];

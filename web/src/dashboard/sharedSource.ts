@@ -22,6 +22,22 @@ interface Shared {
   end: () => void;
 }
 
+/** Begins what functions make up; they are loaded where a dashboard has some. */
+function made(request: SourceRequest, take: Parameters<typeof live.subscribe>[1]): () => void {
+  let isOver = false;
+  let end: (() => void) | undefined;
+  import("./generated").then(
+    ({ generate }) => {
+      end = isOver ? undefined : generate(request, take);
+    },
+    (error: unknown) => take({ errorCode: 1, errorMsg: String(error) }),
+  );
+  return () => {
+    isOver = true;
+    end?.();
+  };
+}
+
 /** An answer stays this long after its last user, so that a change of the state asks for nothing twice, milliseconds. */
 const GRACE_MS = 2_000;
 /** An answer that was asked for ahead stays this long for widgets that are still being loaded, milliseconds. */
@@ -40,7 +56,7 @@ function begin(identity: string): Shared {
     trace.answeredAt ??= trace.lastAt;
     data.take(update);
   };
-  const one: Shared = { data, trace, users: 0, end: live.subscribe(ask, took) };
+  const one: Shared = { data, trace, users: 0, end: request.source.type === "function" ? made(request, took) : live.subscribe(ask, took) };
   shared.set(identity, one);
   return one;
 }

@@ -89,20 +89,27 @@ export function keysOf(source: Datasource): DataKey[] {
 
 /** Returns what to ask for a datasource; nothing if it can't be resolved yet. */
 export function requestOf(source: Datasource, dashboard: Dashboard, params: Json, window: TimeWindow | undefined): SourceRequest | undefined {
-  const filter = filterOf(source, dashboard, params);
+  if (source.type === "function") {
+    return { source, filter: { type: "function" }, keyFilters: [], window };
+  }
+  // Alarms without an entity are all of them.
+  const filter = filterOf(source, dashboard, params) ?? (source.type === "alarmCount" && source.aliasId === undefined ? {} : undefined);
   const keyFilters = source.filterId === undefined ? undefined : dashboard.keyFilters.get(source.filterId);
   return filter === undefined ? undefined : { source, filter, keyFilters: keyFilters?.filters ?? [], ...(keyFilters?.any === true ? { any: true as const } : {}), window };
 }
 
 /** Makes the command that counts entities or alarms. */
 function countCommand({ source, filter, keyFilters, any }: SourceRequest): LiveCommand {
-  const query = { entityFilter: filter, keyFilters, ...(any === true ? { keyFiltersOperation: "OR" } : {}) };
+  const query = { ...(filter["type"] === undefined ? {} : { entityFilter: filter }), keyFilters, ...(any === true ? { keyFiltersOperation: "OR" } : {}) };
   return source.type === "entityCount" ? { type: "ENTITY_COUNT", query } : { type: "ALARM_COUNT", query: { ...query, ...source.alarmFilter } };
 }
 
 /** Makes the one command that asks for the entities of a datasource, their latest values, and points if there is a window. */
 export function commandOf(request: SourceRequest, now: number): LiveCommand {
   const { source, filter, keyFilters, any, window } = request;
+  if (source.type === "function") {
+    return { type: "FUNCTION", keys: keysOf(source).map(({ name, raw }) => ({ key: name, funcBody: raw["funcBody"] })) };
+  }
   if (source.type === "entityCount" || source.type === "alarmCount") {
     return countCommand(request);
   }

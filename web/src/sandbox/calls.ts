@@ -7,7 +7,7 @@ export interface SandboxCalls {
   body: string;
   names: string[];
   calls: unknown[][];
-  /** The parameter that gets the result of the call before. */
+  /** The parameter that gets the result of the call before; in the first call it is what that one names. */
   chained?: number;
 }
 

@@ -71,7 +71,7 @@ export function newWidget(kind: WidgetKind, title: string): Json {
       title,
       showTitle: true,
       settings: kind.settings ?? {},
-      datasources: kind.type === "alarm" || kind.type === "rpc" ? [] : [source],
+      datasources: ["alarm", "rpc", "static"].includes(kind.type) ? [] : [source],
       ...(kind.type === "rpc" ? { targetDevice: { type: "entity" } } : {}),
       ...(kind.type === "alarm" ? { alarmSource: source, alarmFilterConfig: { statusList: ["ACTIVE"] } } : {}),
       useDashboardTimewindow: true,

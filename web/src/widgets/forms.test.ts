@@ -22,15 +22,15 @@ const pathsOf = (fields: readonly FormField[]): string[] => fields.flatMap(({ na
 
 test("each field that is declared is read by something that draws", () => {
   const forms = [...CARD_FORMS, ...CHART_FORMS, ...TABLE_FORMS];
-  const names = new Set(forms.flatMap(({ settings, keys = [], config = [] }) => pathsOf([...settings, ...keys, ...config])).flatMap((path) => path.split(".")));
+  const names = new Set(forms.flatMap(({ settings, keys = [], latestKeys = [], config = [] }) => pathsOf([...settings, ...keys, ...latestKeys, ...config])).flatMap((path) => path.split(".")));
   const unread = [...names].filter((name) => name !== "default" && !new RegExp(`"${name}"|\\b${name}\\b[,:]`).test(CODE));
   expect(unread).toEqual([]);
 });
 
 test("the types that are added most have a form", () => {
-  const types = ["time_series_chart", "line_chart", "bar_chart", "point_chart", "cards.value_card", "temperature_card_with_background", "cards.simple_card", "digital_gauges.gauge_justgage", "analogue_gauges.radial_gauge_canvas_gauges", "progress_bar", "cards.entities_table", "alarm_widgets.alarms_table", "cards.markdown_card", "cards.html_card", "alarm_count", "entity_count"];
+  const types = ["time_series_chart", "line_chart", "bar_chart", "point_chart", "cards.value_card", "temperature_card_with_background", "cards.simple_card", "digital_gauges.gauge_justgage", "analogue_gauges.radial_gauge_canvas_gauges", "progress_bar", "cards.entities_table", "alarm_widgets.alarms_table", "cards.markdown_card", "cards.html_card", "alarm_count", "entity_count", "state_chart", "range_chart", "bar_chart_with_labels", "charts.basic_timeseries", "cards.timeseries_table", "cards.aggregated_value_card", "temperature_chart_card", "simple_temperature_chart_card"];
   expect(types.filter((type) => formOf(`system.${type}`) === undefined || !isKnown(`system.${type}`))).toEqual([]);
-  expect(["cards.attributes_card", "cards.aggregated_value_card", "charts.basic_timeseries"].filter((type) => formOf(`system.${type}`) !== undefined)).toEqual([]);
+  expect(["cards.attributes_card", "cards.label_widget"].filter((type) => formOf(`system.${type}`) !== undefined)).toEqual([]);
 });
 
 test("what is set in the form of a chart changes how it is drawn", () => {
@@ -53,4 +53,9 @@ test("what is set in the form of a chart changes how it is drawn", () => {
   expect(read.axes).toMatchObject([{ id: "default", side: "right", max: { value: 40 } }, { id: "axis1", max: { type: "entity" } }]);
   expect(settings["yAxes"]).toMatchObject({ default: { id: "default" }, axis1: { id: "axis1" } });
   expect(keyLook(key, settings, "line")).toMatchObject({ bars: true, line: { fill: { type: "opacity" } } });
+});
+
+test("presets of both cards with a course have the form of what draws them", () => {
+  expect(formOf("system.simple_temperature_chart_card")?.latestKeys).toBeUndefined();
+  expect(formOf("system.temperature_chart_card")?.latestKeys?.map(({ name }) => name)).toContain("position");
 });

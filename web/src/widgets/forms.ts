@@ -18,6 +18,8 @@ export interface WidgetForm {
   config?: readonly FormField[];
   /** Fields of the `settings` of each of its keys. */
   keys?: readonly FormField[];
+  /** Fields of the `settings` of each key whose latest value stands beside a course. */
+  latestKeys?: readonly FormField[];
   /** What a new key begins with. */
   newKey?: Json;
   /** Brings the rest of a key in line with its settings. */

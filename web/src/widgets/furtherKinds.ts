@@ -32,7 +32,7 @@ const CARDS: readonly DescribedKind[] = [
   { fqn: "system.cards.horizontal_value_card", title: "Value beside its icon", type: "latest", size: CARD, settings: { layout: "horizontal" } },
   { fqn: "system.cards.simple_card", title: "Simple card", type: "latest", size: CARD, hint: "A value in large letters" },
   { fqn: "system.simple_value_and_chart_card", title: "Value with its course", type: "timeseries", size: { sizeX: 6, sizeY: 3 } },
-  { fqn: "system.cards.aggregated_value_card", title: "Value compared with before", type: "latest", size: { sizeX: 6, sizeY: 4 } },
+  { fqn: "system.cards.aggregated_value_card", title: "Value compared with before", type: "timeseries", size: { sizeX: 6, sizeY: 4 } },
   { fqn: "system.cards.label_widget", title: "Labels on a picture", type: "latest", size: { sizeX: 10, sizeY: 7 }, hint: "Values where they are on a plan" },
   { fqn: "system.cards.html_card", title: "HTML card", type: "static", size: { sizeX: 8, sizeY: 4 }, settings: { cardHtml: "", cardCss: "" } },
   { fqn: "system.cards.html_value_card", title: "HTML with values", type: "latest", size: { sizeX: 8, sizeY: 4 }, settings: { cardHtml: "", cardCss: "" } },

@@ -12,7 +12,7 @@ const NAMES = ["time", "value", "prevValue", "timePrev", "prevOrigValue"];
 const MOST = 5_000;
 
 function functionOf(key: DataKey): string | undefined {
-  return key.raw["usePostProcessing"] === false ? undefined : bodyOf(key.raw["postFuncBody"]);
+  return key.raw["usePostProcessing"] === false || key.raw["type"] === "function" ? undefined : bodyOf(key.raw["postFuncBody"]);
 }
 
 /** Turns a value into a number if its text is exactly that of the number. */

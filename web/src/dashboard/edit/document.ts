@@ -4,7 +4,7 @@
 import type { EntityId } from "@/api/types";
 import type { Breakpoint } from "../grid";
 import { gridOf, placed, type Place } from "../layout";
-import { fqnOf, list, object, readDashboard, text, type Json, type Layout } from "../model";
+import { fqnOf, list, number, object, readDashboard, text, type Json, type Layout } from "../model";
 
 /** Which of the layouts of a state an edit is about. */
 export interface LayoutAt {
@@ -148,6 +148,16 @@ function free(document: Json, state: Where, sizeX: number, sizeY: number): Place
   }
 }
 
+/** Sizes of kinds and types are those on a grid of so many columns. */
+const USUAL_COLUMNS = 24;
+
+/** Returns a size on the grid of a layout for one on a grid of so many columns: as large a part of it. */
+export function sizeOn(document: Json, state: Where, { sizeX, sizeY }: { sizeX: number; sizeY: number }, from = USUAL_COLUMNS): { sizeX: number; sizeY: number } {
+  const { columns } = placesOf(document, state);
+  const scaled = (cells: number): number => Math.max(1, Math.round((cells * columns) / from));
+  return { sizeX: Math.min(columns, scaled(sizeX)), sizeY: scaled(sizeY) };
+}
+
 /** Adds a widget at the first free place. */
 export function addWidget(document: Json, state: Where, widget: Json, size: { sizeX: number; sizeY: number }, id: string = newId()): Json {
   const place = free(document, state, size.sizeX, size.sizeY);
@@ -168,7 +178,7 @@ export function changeWidget(document: Json, id: string, widget: Json): Json {
 
 /** Widgets with what they need, as text for the clipboard. */
 export function cut(document: Json, state: Where, ids: Iterable<string>): string {
-  const { places } = placesOf(document, state);
+  const { places, columns } = placesOf(document, state);
   const widgets = [...ids].flatMap((id) => {
     const widget = object(document["widgets"])[id];
     const place = places.get(id);
@@ -177,7 +187,7 @@ export function cut(document: Json, state: Where, ids: Iterable<string>): string
   const used = JSON.stringify(widgets);
   const aliases = Object.fromEntries(Object.entries(object(document["entityAliases"])).filter(([id]) => used.includes(JSON.stringify(id))));
   const filters = Object.fromEntries(Object.entries(object(document["filters"])).filter(([id]) => used.includes(JSON.stringify(id))));
-  return JSON.stringify({ fieldlineWidgets: widgets, entityAliases: aliases, filters });
+  return JSON.stringify({ fieldlineWidgets: widgets, columns, entityAliases: aliases, filters });
 }
 
 /** Adds the widgets of a clipboard at free places; returns their ids. Aliases come along, and those of the same id are shared. */
@@ -192,11 +202,13 @@ export function paste(document: Json, state: Where, clipboard: string): { docume
   const joined = (part: string): Json => ({ ...object(piece[part]), ...object(document[part]) });
   const filters = joined("filters");
   let next: Json = { ...document, entityAliases: joined("entityAliases"), ...(Object.keys(filters).length > 0 ? { filters } : {}) };
+  // Pieces that don't say how many columns they come from keep their sizes.
+  const from = number(piece["columns"]) ?? placesOf(document, state).columns;
   for (const one of list(piece["fieldlineWidgets"])) {
     const { widget, place } = object(one);
     const size = object(place);
     const id = newId();
-    next = addWidget(next, state, object(widget), { sizeX: Number(size["sizeX"]) || 8, sizeY: Number(size["sizeY"]) || 5 }, id);
+    next = addWidget(next, state, object(widget), sizeOn(document, state, { sizeX: Number(size["sizeX"]) || 8, sizeY: Number(size["sizeY"]) || 5 }, from), id);
     ids.push(id);
   }
   return ids.length === 0 ? { document, ids } : { document: next, ids };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { object, readDashboard, type Json } from "../model";
-import { addState, addWidget, aliasFor, changeState, cut, editable, movePlaces, paste, placesOf, removeState, removeWidgets } from "./document";
+import { addState, addWidget, aliasFor, changeState, cut, editable, movePlaces, paste, placesOf, removeState, removeWidgets, sizeOn } from "./document";
 import { merge } from "./merge";
 
 const DOCUMENT = editable({
@@ -81,4 +81,14 @@ test("two people's changes of different widgets are joined, and those of the sam
   const gone = merge(DOCUMENT, mine, removeWidgets(DOCUMENT, "one", ["b"]));
   expect(gone.conflicts).toEqual([]);
   expect(readDashboard(gone.merged).widgets.has("b")).toBe(false);
+});
+
+test("sizes are as large a part of a grid of other columns", () => {
+  const grid = (columns: number): Json => editable({ widgets: {}, states: { s: { root: true, layouts: { main: { widgets: {}, gridSettings: { columns } } } } } });
+  expect(sizeOn(grid(24), "s", { sizeX: 5, sizeY: 4 })).toEqual({ sizeX: 5, sizeY: 4 });
+  expect(sizeOn(grid(48), "s", { sizeX: 5, sizeY: 4 })).toEqual({ sizeX: 10, sizeY: 8 });
+  expect(sizeOn(grid(12), "s", { sizeX: 1, sizeY: 1 })).toEqual({ sizeX: 1, sizeY: 1 });
+  const from = addWidget(grid(24), "s", { config: {} }, { sizeX: 6, sizeY: 4 }, "w");
+  const there = paste(grid(120), "s", cut(from, "s", ["w"]));
+  expect(placesOf(there.document, "s").places.get(there.ids[0] ?? "")).toMatchObject({ sizeX: 30, sizeY: 20 });
 });

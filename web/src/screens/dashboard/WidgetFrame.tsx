@@ -7,6 +7,7 @@ import type { Dashboard, Json, Widget } from "@/dashboard/model";
 import { text } from "@/dashboard/model";
 import { actionsOf, type Act } from "@/dashboard/actions";
 import { aggregationIn } from "@/dashboard/aggregated";
+import { problemText } from "@/dashboard/emptiness";
 import { cardStyle, titleStyle } from "@/dashboard/look";
 import { planOf, type Planned } from "@/dashboard/plan";
 import { keysOf, useSources, type EntityValues, type SourceRequest } from "@/dashboard/source";
@@ -100,7 +101,8 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
   const entities = useMemo(() => shown.filter((one) => one.role === "shown").flatMap((one) => one.entities), [shown]);
   const isStale = useConnection() === "reconnecting";
   const isWaiting = visible && shown.some(({ role, waiting, problem: why }) => role === "shown" && waiting === true && why === undefined);
-  const problem = shown.find((one) => one.problem !== undefined)?.problem;
+  const refused = shown.find((one) => one.problem !== undefined);
+  const problem = refused === undefined ? undefined : problemText(refused);
   // A table of alarms without a source shows all of them.
   const isEntity = sources.filter((source) => (source.type === "entity" || source.type === "device") && !(source === widget.alarmSource && source.aliasId === undefined && source.deviceId === undefined));
   const unresolved = isEntity.length > 0 && plan.every(({ role, request }) => role !== "shown" || request === undefined);
@@ -145,7 +147,7 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
       </header>
       <WidgetTools title={title || widget.fqn} section={section} values={renderer.asksItself ? undefined : shown.filter(({ role }) => role !== "least" && role !== "greatest")} requests={wanted} fill={widget.config["enableFullscreen"] === false ? undefined : fill} table={renderer.lines === true ? { shown: asTable, toggle: () => setAsTable(!asTable) } : undefined} />
       <div className={classes["body"]}>
-        {problem !== undefined && <EmptyState>{t("The server refused this: {problem}", { problem })}</EmptyState>}
+        {problem !== undefined && <EmptyState>{problem}</EmptyState>}
         {unresolved ? (
           <EmptyState>{t("No entity is chosen for this.")}</EmptyState>
         ) : (

@@ -26,7 +26,7 @@ interface EntityPickerProps {
 }
 
 /** Returns the path of the one entity that an id names, for the endpoints that begin with its type. */
-function onePath(id: EntityId): string {
+export function onePath(id: EntityId): string {
   const name = id.entityType.toLowerCase().replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   return `/api/${name === "otaPackage" ? "otaPackage/info" : name}/${id.id}`;
 }

@@ -62,7 +62,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
         </Title>
       );
     case "number":
-      return <NumberInput {...common} value={text === "" ? "" : Number(text)} onChange={(next) => change(next === "" ? null : Number(next))} />;
+      return <NumberInput {...common} {...(field.least === undefined ? {} : { min: field.least })} {...(field.most === undefined ? {} : { max: field.most })} value={text === "" ? "" : Number(text)} onChange={(next) => change(next === "" ? null : Number(next))} />;
     case "boolean":
       return <Checkbox mt="xs" label={common.label} {...help} checked={(value ?? field.otherwise) === true} onChange={(event) => change(event.currentTarget.checked)} />;
     case "long":

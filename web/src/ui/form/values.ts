@@ -34,6 +34,9 @@ export interface FormField {
   one?: string;
   /** Whether the field is shown, by the values around it. */
   when?: (values: FormValues) => boolean;
+  /** The least and the greatest `number`. */
+  least?: number;
+  most?: number;
   /** Fields of each of the `rows`. */
   fields?: readonly FormField[];
   /** Choices of `choice` and `choices`, whose values may be of any type, by the values around them. */

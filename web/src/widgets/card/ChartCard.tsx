@@ -111,5 +111,5 @@ function ValueAndCourse({ widget, entities, sources, bounds }: WidgetProps): Rea
 }
 
 export default function ChartCard(props: WidgetProps): ReactElement {
-  return props.widget.fqn.includes("aggregated") ? <Aggregated {...props} /> : <ValueAndCourse {...props} />;
+  return /(^|[._])simple_/.test(props.widget.fqn) ? <ValueAndCourse {...props} /> : <Aggregated {...props} />;
 }

@@ -3,7 +3,7 @@
 import type { FormField } from "@/ui/form/values";
 import { ICON_NAMES } from "@/icons/names";
 import type { WidgetForm } from "../forms";
-import { colors, ranges, usuallyOn } from "./parts";
+import { colors, fonts, ranges, usuallyOn } from "./parts";
 
 const LAYOUTS = [
   { value: "square", label: "In a square" },
@@ -12,6 +12,13 @@ const LAYOUTS = [
   { value: "simplified", label: "Value and label alone" },
   { value: "horizontal", label: "Side by side" },
   { value: "horizontal_reversed", label: "Side by side, value first" },
+];
+const PLACES = [
+  { value: "center", label: "In the middle" },
+  { value: "leftTop", label: "On the left, above" },
+  { value: "leftBottom", label: "On the left, below" },
+  { value: "rightTop", label: "On the right, above" },
+  { value: "rightBottom", label: "On the right, below" },
 ];
 const GAUGES = [
   { value: "arc", label: "Arc" },
@@ -73,6 +80,30 @@ export const CARD_FORMS: readonly WidgetForm[] = [
     settings: [
       { name: "cardHtml", label: "HTML", type: "code" },
       { name: "cardCss", label: "Styles (CSS)", type: "code" },
+    ],
+  },
+  {
+    names: /(^|[._])simple_\w*chart_card(_with_background)?$/,
+    settings: [
+      { name: "layout", label: "Arrangement", type: "select", otherwise: "left", options: [{ value: "left", label: "Value on the left" }, { value: "right", label: "Value on the right" }] },
+      usuallyOn("showValue", "Show the value"),
+      usuallyOn("autoScale", "As large as the card permits"),
+      ...colors("valueColor", "Color of the value"),
+    ],
+  },
+  {
+    names: /(^|\.)aggregated_value_card$|chart_card(_with_background)?$/,
+    settings: [
+      usuallyOn("showSubtitle", "Show a second line"),
+      { name: "subtitle", label: "Second line", help: "With ${entityName} and ${key} for values.", when: ({ showSubtitle }) => showSubtitle !== false },
+      usuallyOn("showDate", "Show when it came"),
+      usuallyOn("showChart", "Draw the course"),
+    ],
+    latestKeys: [
+      { name: "position", label: "It stands", type: "select", otherwise: "center", options: PLACES },
+      { name: "showArrow", label: "An arrow up or down", type: "boolean" },
+      ...colors("color", "Color of the value"),
+      ...fonts("font", "Font of the value"),
     ],
   },
   {

@@ -3,7 +3,7 @@
 import type { FormAround } from "@/ui/form/around";
 import { toRows, valueAt, type FormField, type FormOption, type FormValues } from "@/ui/form/values";
 import type { WidgetForm } from "../forms";
-import { heading, usuallyOn } from "./parts";
+import { heading, ranges, usuallyOn } from "./parts";
 
 const SIDES = [
   { value: "top", label: "Above" },
@@ -11,7 +11,7 @@ const SIDES = [
   { value: "left", label: "on the left" },
   { value: "right", label: "on the right" },
 ];
-const PERIODS = [
+export const PERIODS: readonly FormOption[] = [
   { value: "previousInterval", label: "The time before" },
   { value: "days", label: "A day before" },
   { value: "weeks", label: "A week before" },
@@ -136,6 +136,7 @@ const fill = (path: string, when: FormField["when"]): FormField[] => [
   { name: `${path}.type`, label: "Filled", type: "select", options: FILLS, otherwise: "none", ...(when === undefined ? {} : { when }) },
   { name: `${path}.opacity`, label: "Opacity, 0 to 1", type: "number", when: (values) => (when?.(values) ?? true) && valueAt(values, `${path}.type`) === "opacity" },
 ];
+const comparesKey = (values: FormValues): boolean => valueAt(values, "comparisonSettings.showValuesForComparison") === true;
 const isLine = ({ type }: FormValues): boolean => type !== "bar";
 const isBar = ({ type }: FormValues): boolean => type === "bar";
 
@@ -156,7 +157,38 @@ const barKey = (when?: FormField["when"]): FormField[] => [
 const EVERY_KEY: FormField[] = [
   AXIS_CHOICE,
   usuallyOn("showInLegend", "In the legend"),
+  { name: "dataHiddenByDefault", label: "Hidden at the beginning", type: "boolean" },
+  { name: "excludeFromStacking", label: "Not in the stack", type: "boolean" },
+  { name: "tooltipValueFormatter", label: "Words of its value at the pointer: function", type: "code", help: "function (value, latestData)" },
   { name: "comparisonSettings.showValuesForComparison", label: "Compare this key", type: "boolean" },
+  { name: "comparisonSettings.comparisonValuesLabel", label: "Label of the earlier time", when: comparesKey },
+  { name: "comparisonSettings.color", label: "Color of the earlier time", type: "color", when: comparesKey },
+];
+const STATES: FormField = {
+  name: "states", label: "States", type: "rows",
+  fields: [
+    { name: "label", label: "Label" },
+    { name: "value", label: "Height at which it is drawn", type: "number" },
+    { name: "sourceType", label: "It stands for", type: "select", options: [{ value: "constant", label: "One value" }, { value: "range", label: "A range of values" }], initial: "constant", otherwise: "constant" },
+    { name: "sourceValue", label: "Value", type: "value", when: ({ sourceType }) => sourceType !== "range" },
+    { name: "sourceRangeFrom", label: "From", type: "number", when: ({ sourceType }) => sourceType === "range" },
+    { name: "sourceRangeTo", label: "Below", type: "number", when: ({ sourceType }) => sourceType === "range" },
+  ],
+};
+const isSeparate = ({ showSeparateAxis }: FormValues): boolean => showSeparateAxis === true;
+/** Keys of the charts of old dashboards. */
+const OLD_KEY: FormField[] = [
+  usuallyOn("showLines", "Draw the line"),
+  { name: "lineWidth", label: "Width of the line, pixels", type: "number", least: 0 },
+  { name: "fillLines", label: "Filled", type: "boolean" },
+  { name: "showPoints", label: "Draw the points", type: "boolean" },
+  { name: "hideDataByDefault", label: "Hidden at the beginning", type: "boolean" },
+  { name: "removeFromLegend", label: "Not in the legend", type: "boolean" },
+  { name: "showSeparateAxis", label: "An axis of its own", type: "boolean" },
+  { name: "axisTitle", label: "Label of the axis", when: isSeparate },
+  { name: "axisPosition", label: "It stands", type: "select", options: SIDES.slice(2), otherwise: "left", when: isSeparate },
+  { name: "axisMin", label: "Least value", type: "number", when: isSeparate },
+  { name: "axisMax", label: "Greatest value", type: "number", when: isSeparate },
 ];
 const DRAWN: FormField = { name: "type", label: "This key as", type: "select", required: true, otherwise: "line", options: [{ value: "line", label: "Line" }, { value: "bar", label: "Bars" }] };
 
@@ -169,4 +201,15 @@ export const CHART_FORMS: readonly WidgetForm[] = [
     settings: [STACK, ZOOM, ...COMMON],
     keys: [{ name: "lineSettings.pointSize", label: "Size of the points, pixels", type: "number" }, { name: "lineSettings.showPointLabel", label: "Write the values", type: "boolean" }, ...EVERY_KEY],
   },
+  { names: /^state_chart$/, settings: [STATES, ZOOM, ...LEGEND, AXES, THRESHOLDS, ...COMPARISON], keys: [...LINE_KEY.filter(({ name }) => !/smooth|step/.test(name)), ...EVERY_KEY] },
+  {
+    names: /^bar_chart_with_labels$/,
+    settings: [ZOOM, usuallyOn("showBarLabel", "Write the labels"), usuallyOn("showBarValue", "Write the values"), ...LEGEND],
+    keys: [{ name: "dataHiddenByDefault", label: "Hidden at the beginning", type: "boolean" }],
+  },
+  {
+    names: /(^|_)range_chart(_with_background)?$/,
+    settings: [ranges("rangeColors", "Ranges with their colors"), { name: "outOfRangeColor", label: "Color outside of them", type: "color" }, usuallyOn("fillArea", "Fill the area"), usuallyOn("showRangeThresholds", "Draw the limits of the ranges"), ZOOM, ...LEGEND],
+  },
+  { names: /^charts\.(basic_timeseries|timeseries_bars_flot|state_chart)$/, settings: [STACK, { name: "smoothLines", label: "Smooth", type: "boolean" }, usuallyOn("showLegend", "Show the legend")], keys: OLD_KEY },
 ];

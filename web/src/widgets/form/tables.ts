@@ -14,21 +14,42 @@ const rows = (order: string): FormField[] => [
   { name: "defaultSortOrder", label: "Sorted by", otherwise: order, help: "Name of a column, with - before it for the greatest first." },
 ];
 
+/** Fields of which alarms are meant, below a path. */
+export const alarmFilter = (path: string): FormField[] => [
+  { name: `${path}.statusList`, label: "States", type: "several", options: STATE_LABELS },
+  { name: `${path}.severityList`, label: "Severities", type: "several", options: SEVERITIES },
+  { name: `${path}.typeList`, label: "Types", type: "texts" },
+  { name: `${path}.assignedToCurrentUser`, label: "Only those assigned to whoever looks", type: "boolean" },
+  { name: `${path}.searchPropagatedAlarms`, label: "With those of related entities", type: "boolean" },
+];
+
 const SHOWN = [
   { value: "visible", label: "Always" },
   { value: "hidden-mobile", label: "Not on phones" },
   { value: "hidden", label: "Only when it is chosen" },
 ];
+const CHOOSABLE = [
+  { value: "enabled", label: "Readers choose" },
+  { value: "disabled", label: "Stays as it is" },
+];
 const COLUMN: FormField[] = [
   { name: "customTitle", label: "Title of the column" },
   { name: "columnWidth", label: "Width", help: "A length such as 120px or 20%." },
   { name: "defaultColumnVisibility", label: "Column is shown", type: "select", options: SHOWN, otherwise: "visible" },
+  { name: "columnSelectionToDisplay", label: "Among the columns to choose", type: "select", options: CHOOSABLE, otherwise: "enabled" },
   { name: "disableSorting", label: "Can't be sorted by", type: "boolean" },
+];
+/** Functions of the cells of a column; `row` is what they get beside the value. */
+const cells = (row: string): FormField[] => [
+  { name: "useCellStyleFunction", label: "A function makes the look of its cells", type: "boolean" },
+  { name: "cellStyleFunction", label: "Look of a cell: function", type: "code", help: `function (value, ${row}, ctx)`, when: ({ useCellStyleFunction: uses }) => uses === true },
+  { name: "useCellContentFunction", label: "A function makes the content of its cells", type: "boolean" },
+  { name: "cellContentFunction", label: "Content of a cell: function", type: "code", help: `function (value, ${row}, ctx)`, when: ({ useCellContentFunction: uses }) => uses === true },
 ];
 
 export const TABLE_FORMS: readonly WidgetForm[] = [
   {
-    names: /^cards\.entities_table$/,
+    names: /^cards\.entities_table$|^entity_admin_widgets\.(device|asset)_admin_table$/,
     settings: [
       usuallyOn("displayEntityName", "Column of names"),
       { name: "entityNameColumnTitle", label: "Title of the names", when: ({ displayEntityName }) => displayEntityName !== false },
@@ -37,7 +58,19 @@ export const TABLE_FORMS: readonly WidgetForm[] = [
       { name: "displayEntityType", label: "Column of types", type: "boolean" },
       ...rows("entityName"),
     ],
-    keys: COLUMN,
+    keys: [...COLUMN, ...cells("entity")],
+  },
+  {
+    names: /^cards\.timeseries_table$/,
+    settings: [
+      usuallyOn("showTimestamp", "Column of times"),
+      { name: "showMilliseconds", label: "With milliseconds", type: "boolean", when: ({ showTimestamp }) => showTimestamp !== false },
+      { name: "hideEmptyLines", label: "Without rows that have no value", type: "boolean" },
+      { name: "useEntityLabel", label: "Tabs have the labels of entities", type: "boolean" },
+      ...rows("-Timestamp"),
+    ],
+    keys: [...COLUMN, ...cells("rowData")],
+    latestKeys: [usuallyOn("show", "Show the column"), { name: "order", label: "Place among the columns", type: "number", least: 0 }, ...COLUMN, ...cells("rowData")],
   },
   {
     names: /^alarm_widgets\.alarms_table$/,
@@ -53,11 +86,8 @@ export const TABLE_FORMS: readonly WidgetForm[] = [
     ],
     config: [
       heading("Filter at the beginning"),
-      { name: "alarmFilterConfig.statusList", label: "States", type: "several", options: STATE_LABELS },
-      { name: "alarmFilterConfig.severityList", label: "Severities", type: "several", options: SEVERITIES },
-      { name: "alarmFilterConfig.typeList", label: "Types", type: "texts" },
-      { name: "alarmFilterConfig.assignedToCurrentUser", label: "Only those assigned to whoever looks", type: "boolean" },
-      { name: "alarmFilterConfig.searchPropagatedAlarms", label: "With those of related entities", type: "boolean" },
+      ...alarmFilter("alarmFilterConfig"),
     ],
+    keys: [...COLUMN, ...cells("alarm")],
   },
 ];

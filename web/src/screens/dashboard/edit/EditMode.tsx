@@ -5,7 +5,7 @@ import { useEffect, useRef, useState, type ReactElement } from "react";
 import { useSearchParams } from "wouter";
 import { useSession } from "@/app/session";
 import { aligned, ALIGNMENTS, type Alignment } from "@/dashboard/edit/align";
-import { addWidget, cut, movePlaces, paste, pasteReferences, placesOf, reference, removeWidgets } from "@/dashboard/edit/document";
+import { addWidget, cut, movePlaces, paste, pasteReferences, placesOf, reference, removeWidgets, sizeOn } from "@/dashboard/edit/document";
 import { dashboardDiff } from "@/dashboard/edit/dashboardDiff";
 import { readDashboard } from "@/dashboard/model";
 import { readStatePath } from "@/dashboard/state";
@@ -124,7 +124,7 @@ export default function EditMode({ stored, onSaved, onDone }: EditModeProps): Re
   const add = (made: NewWidget, isSymbol: boolean): void => {
     const id = crypto.randomUUID();
     const { widget, size } = editor.layout?.grid.type === "scada" ? onPlant(made, isSymbol) : made;
-    edit((before) => addWidget(before, at, widget, size, id));
+    edit((before) => addWidget(before, at, widget, sizeOn(before, at, size), id));
     select(new Set([id]));
     setAdding(false);
   };

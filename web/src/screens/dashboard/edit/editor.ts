@@ -8,7 +8,7 @@ import { exists } from "@/dashboard/edit/layouts";
 import { merge, type Merge } from "@/dashboard/edit/merge";
 import { readDashboard, type Json } from "@/dashboard/model";
 import type { OpenState } from "@/dashboard/state";
-import { apply, begin, goesOn, redo, undo } from "@/editing/history";
+import { apply, begin, goesOn, redo, undo, type History } from "@/editing/history";
 import { t } from "@/i18n";
 import { notify } from "@/ui/feedback";
 
@@ -52,6 +52,12 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
   const [base, setBase] = useState(() => draft?.base ?? editable(stored.configuration));
   const version = useRef(draft?.version ?? stored.version);
   const [history, setHistory] = useState(() => (draft === undefined ? begin(base) : apply(begin(base), draft.configuration)));
+  /** How often the history was walked: what forms hold of their own begins anew then. */
+  const [turn, setTurn] = useState(0);
+  const walk = (step: (history: History<Json>) => History<Json>): void => {
+    setHistory(step);
+    setTurn((before) => before + 1);
+  };
   const document = history.present;
   const model = useMemo(() => readDashboard(document), [document]);
   const [wanted, setWanted] = useState(opened?.id);
@@ -153,8 +159,9 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
     },
     canUndo: history.past.length > 0,
     canRedo: history.future.length > 0,
-    undo: () => setHistory(undo),
-    redo: () => setHistory(redo),
+    undo: () => walk(undo),
+    redo: () => walk(redo),
+    turn,
     save: () => store(document, stored, version.current),
     /** Saves over what somebody else has saved, as both are joined or as mine is. */
     saveOver: async (configuration: Json): Promise<void> => {
@@ -166,7 +173,7 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
     /** Gives up all changes: what is stored is shown. */
     drop: (): void => {
       localStorage.removeItem(draftKey(user, id));
-      setHistory(begin(base));
+      walk(() => begin(base));
     },
   };
 }
