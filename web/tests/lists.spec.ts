@@ -80,3 +80,26 @@ test("search, order, columns and views of a list", async ({ page, program }) => 
   await page.getByRole("button", { name: "Views" }).click();
   await expect(page.getByRole("menuitem")).toHaveText(["Keep this view", "Copy a link to it"]);
 });
+
+test("names in lists lead to what they name, pages have titles, and the keyboard gets past the menu", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/entities/devices?search=Test+Device+A1");
+  await expect(page).toHaveTitle("Devices · Fieldline");
+  const row = page.locator("tr[data-row]", { hasText: "Test Device A1" });
+  await row.getByRole("link", { name: "Customer A" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Customer A" })).toBeVisible();
+  await expect(page).toHaveTitle("Customer A · Customer · Fieldline");
+  await page.goBack();
+  await row.focus();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "Test Device A1" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "default" })).toBeVisible();
+  await expect(page.getByRole("main"), "the row is gone, so the keyboard goes on within the screen").toBeFocused();
+  await page.getByRole("link", { name: "Fieldline" }).focus();
+  await page.keyboard.press("Shift+Tab");
+  await expect(page.getByRole("button", { name: "To the content" })).toBeInViewport();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("main")).toBeFocused();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy the ID" }).click();
+  expect(page.url()).toContain(await page.evaluate(() => navigator.clipboard.readText()));
+});

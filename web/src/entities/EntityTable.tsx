@@ -14,6 +14,7 @@ import { useListState } from "@/ui/list/state";
 import type { GridSort } from "@/ui/grid/sorting";
 import { messageOf, notify, TextLink } from "@/ui/feedback";
 import { AssignDialog } from "./AssignDialog";
+import { leading } from "./EntityFacts";
 import { mayChange, nameOf, type EntityKind, type ListFilter } from "./kinds";
 
 function BulkDelete({ kind, rows, done }: { kind: EntityKind; rows: Entity[]; done: () => void }): ReactElement | null {
@@ -98,8 +99,8 @@ export function EntityTable({ kind, path, mayWrite, label, isScreen = false }: E
   const control = useListState(sort, filterNames, isScreen);
   const columns = useMemo(() => {
     const [first, ...others] = kind.columns;
-    return first === undefined ? [] : [{ ...first, hideable: false, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others];
-  }, [kind]);
+    return first === undefined ? [] : [{ ...first, hideable: false, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others.map((other) => leading(other, authority))];
+  }, [kind, authority]);
   return (
     <DataTable<Entity>
       label={label ?? t(kind.plural)}
