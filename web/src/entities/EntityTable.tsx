@@ -1,6 +1,6 @@
 // The table of entities of a kind, with its filters and what may be done to many at once.
 
-import { Button, Group, Modal, Select, Text } from "@mantine/core";
+import { Button, Group, Modal, Select, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState, type ReactElement } from "react";
@@ -81,6 +81,19 @@ function FilterInput({ filter, value, change }: { filter: ListFilter; value: str
   );
 }
 
+/** An empty list says what its entities are good for. Those who may not add any are told who can. */
+function Nothing({ kind, mayWrite }: { kind: EntityKind; mayWrite: boolean }): ReactElement {
+  return (
+    <Stack component="span" gap={4}>
+      <Text span fw={600} c="var(--mantine-color-text)">
+        {t("Nothing is here yet.")}
+      </Text>
+      <span>{t(kind.hint ?? "")}</span>
+      {!mayWrite && <span>{t("Your administrator adds and assigns them.")}</span>}
+    </Stack>
+  );
+}
+
 interface EntityTableProps {
   kind: EntityKind;
   path: string;
@@ -112,6 +125,7 @@ export function EntityTable({ kind, path, mayWrite, label, isScreen = false }: E
       name={kind.type}
       control={control}
       filterNames={filterNames}
+      {...(kind.hint === undefined || !isScreen ? {} : { whenEmpty: <Nothing kind={kind} mayWrite={mayWrite} /> })}
       onOpen={(row) => go(`${kind.path}/${row.id.id}`)}
       filters={filters.map((filter) => (
         <FilterInput

@@ -54,6 +54,8 @@ export interface EntityKind {
   sortBy?: string;
   /** Whether files of exported entities can be brought in as new ones, and entities saved as such files. */
   importable?: boolean;
+  /** What it is good for, where there is none yet. */
+  hint?: string;
   /** What follows the path of a new one, where one goes on with it. */
   begin?: string;
   /** The name in paths that assign entities to customers. */
@@ -88,6 +90,7 @@ const LIBRARIANS: Authority[] = ["SYS_ADMIN", "TENANT_ADMIN"];
 export const KINDS: EntityKind[] = [
   {
     type: "DEVICE",
+    hint: "A device sends values and gets commands. Add one to see how it connects.",
     begin: "?tab=connect",
     path: "/entities/devices",
     plural: "Devices",
@@ -108,6 +111,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "ASSET",
+    hint: "An asset is what devices belong to: a building, a machine, a field.",
     path: "/entities/assets",
     plural: "Assets",
     singular: "Asset",
@@ -124,6 +128,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "ENTITY_VIEW",
+    hint: "A view shows a part of a device's or asset's data to others, such as customers.",
     path: "/entities/entityViews",
     plural: "Entity views",
     singular: "Entity view",
@@ -170,6 +175,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "OTA_PACKAGE",
+    hint: "A package is firmware or software that devices fetch.",
     path: "/features/otaUpdates",
     plural: "OTA updates",
     singular: "OTA package",
@@ -183,6 +189,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "CUSTOMER",
+    hint: "A customer sees the devices, assets and dashboards that are assigned to it.",
     path: "/customers",
     plural: "Customers",
     singular: "Customer",
@@ -216,6 +223,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "DASHBOARD",
+    hint: "A dashboard shows values and steers devices. Files of ThingsBoard can be imported as they are.",
     path: "/dashboards",
     plural: "Dashboards",
     singular: "Dashboard",
@@ -246,6 +254,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "CALCULATED_FIELD",
+    hint: "A calculated field makes new values of stored ones, such as an average.",
     path: "/calculatedFields",
     plural: "Calculated fields",
     singular: "Calculated field",
@@ -260,6 +269,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "ALARM_RULE",
+    hint: "An alarm rule says when a value is wrong, and how bad that is.",
     path: "/alarms/alarm-rules",
     plural: "Alarm rules",
     singular: "Alarm rule",
@@ -274,6 +284,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "WIDGET_TYPE",
+    hint: "Dashboards draw the usual widgets without any of this. A widget of your own has its HTML, CSS and script here.",
     path: "/resources/widgets-library/widget-types",
     plural: "Widgets",
     singular: "Widget",
@@ -295,6 +306,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "WIDGETS_BUNDLE",
+    hint: "A bundle puts widgets together that belong together. Files of ThingsBoard can be imported.",
     path: "/resources/widgets-library/widgets-bundles",
     plural: "Widget bundles",
     singular: "Widget bundle",
@@ -310,6 +322,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "TENANT",
+    hint: "A tenant is an organization with devices and users of its own.",
     path: "/tenants",
     plural: "Tenants",
     singular: "Tenant",
