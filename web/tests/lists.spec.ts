@@ -99,6 +99,18 @@ test("names in lists lead to what they name, pages have titles, and the keyboard
   await expect(page.getByRole("button", { name: "To the content" })).toBeInViewport();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("main")).toBeFocused();
+  // A name of 255 letters without a space breaks no screen, and leaves the other columns in view.
+  const name = `Long${"x".repeat(251)}`;
+  const { id } = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name });
+  const overflow = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  for (const path of ["/home", "/entities/devices?search=Long", `/entities/devices/${id.id}`]) {
+    await page.goto(`${program.url}${path}`);
+    await expect(page.getByText(name).first()).toBeVisible();
+    expect(await overflow(), path).toBeLessThanOrEqual(0);
+    if (path.includes("search")) {
+      await expect(page.getByRole("columnheader", { name: "Profile" })).toBeInViewport();
+    }
+  }
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("button", { name: "Copy the ID" }).click();
   expect(page.url()).toContain(await page.evaluate(() => navigator.clipboard.readText()));
