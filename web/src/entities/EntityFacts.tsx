@@ -50,9 +50,12 @@ export function EntityFacts({ kind, entity }: { kind: EntityKind; entity: Entity
         </Badge>
       )}
       {belongs.map((column) => (
-        <Text key={column.key} size="sm">
-          {t(column.label)}: {linked(column, row, authority)}
-        </Text>
+        <Group key={column.key} gap={4}>
+          <Text size="sm">{t(column.label)}:</Text>
+          <Text size="sm" component="div">
+            {linked(column, row, authority)}
+          </Text>
+        </Group>
       ))}
       <Text size="sm" c="var(--soft-text)">
         {t("Created")}: {formatTime(entity.createdTime)}
