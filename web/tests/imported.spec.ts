@@ -193,3 +193,47 @@ test("each family of renderers shows what is stored, and none ends as an error",
   await expect(page.frameLocator('iframe[title="html_container"]').locator("#made")).toHaveText("Made");
   await page.screenshot({ path: "test-results/screens/imported_families.png" });
 });
+
+test("cards that are templates show figures of all their sources, lead on, and hold other states", async ({ page, program }) => {
+  await program.send(TOKEN, { level: 42.5 });
+  const markdown = `<div>
+<b class="name" translate>widgets.devices.waiting-long</b>
+<i *ngIf="\${many:0} !== 0">There are \${many:0}</i><i *ngIf="\${many:0} === 0">There are none</i>
+<a id="all" routerLink="/entities/devices" [queryParams]="{active: false}">\${alarmed:0} alarms</a>
+<a routerLink="/tenants">Others</a>
+<tb-toggle-header #shown value="one"><tb-toggle-option value="one">First</tb-toggle-option><tb-toggle-option value="two">Second</tb-toggle-option></tb-toggle-header>
+<ng-container [ngSwitch]="shown.value"><ng-template [ngSwitchCase]="'one'"><u>Part one</u></ng-template><ng-template [ngSwitchCase]="'two'"><tb-dashboard-state stateId="inner"></tb-dashboard-state></ng-template></ng-container>
+</div>`;
+  const count = (type: string, label: string): object => ({ type, ...(type === "entityCount" ? { entityAliasId: "a" } : { alarmFilterConfig: { statusList: ["ACTIVE"] } }), dataKeys: [{ name: "count", type: "count", label }] });
+  const { id } = await program.call<Stored>("TENANT_ADMIN", "/api/dashboard", {
+    title: "Templates",
+    configuration: {
+      widgets: {
+        card: { typeFullFqn: "system.cards.markdown_card", type: "latest", config: { title: "Card", showTitle: true, settings: { markdownTextPattern: markdown }, datasources: [count("entityCount", "many"), count("alarmCount", "alarmed")] } },
+        table: { typeFullFqn: "system.cards.entities_table", type: "latest", config: { title: "New table", showTitle: true, settings: { entitiesTitle: "Boilers" }, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [KEY] }] } },
+        lcd: { typeFullFqn: "system.digital_gauges.lcd_gauge", type: "latest", config: { title: "Paper", showTitle: true, backgroundColor: "#babab2", settings: {}, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [KEY] }] } },
+        value: { typeFullFqn: "system.cards.simple_card", type: "latest", config: { title: "Inner", showTitle: true, settings: {}, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [KEY] }] } },
+      },
+      states: {
+        default: { name: "All", root: true, layouts: { main: { widgets: { card: { col: 0, row: 0, sizeX: 12, sizeY: 10 }, table: { col: 12, row: 0, sizeX: 12, sizeY: 6 }, lcd: { col: 12, row: 6, sizeX: 6, sizeY: 4 } }, gridSettings: {} } } },
+        inner: { name: "Inner", root: false, layouts: { main: { widgets: { value: { col: 0, row: 0, sizeX: 24, sizeY: 6 } }, gridSettings: {} } } },
+      },
+      entityAliases: ALIAS,
+    },
+  });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${id.id}`);
+  const card = region(page, "Card");
+  await expect(card.getByText("Waiting long")).toBeVisible();
+  await expect(card.getByText("There are 1", { exact: true })).toBeVisible();
+  await expect(card.getByText("There are none")).toHaveCount(0);
+  await expect(card.getByRole("link", { name: "Others" }), "that screen is not for this role").toHaveCount(0);
+  await expect(card.getByText("Part one")).toBeVisible();
+  await card.getByRole("button", { name: "Second" }).click();
+  await expect(card.getByText("Part one")).toHaveCount(0);
+  await expect(region(page, "Inner").locator("[data-value]")).toHaveText("42.5 %");
+  await expect(region(page, "Boilers")).toBeVisible();
+  await expect(region(page, "Paper").getByRole("heading"), "dark letters on a light ground, in the dark theme, too").toHaveCSS("color", "rgba(0, 0, 0, 0.87)");
+  await card.getByRole("link", { name: "0 alarms" }).click();
+  await expect(page).toHaveURL(/\/entities\/devices\?active=false$/);
+});

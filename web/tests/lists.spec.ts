@@ -110,3 +110,38 @@ test("all that match are selected and deleted, and what can't be is told with it
   await expect(page.getByText("1 in all")).toBeVisible();
   await expect(page.getByRole("button", { name: /^Delete/ })).toHaveCount(0);
 });
+
+test("names in lists lead to what they name, pages have titles, and the keyboard gets past the menu", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/entities/devices?search=Test+Device+A1");
+  await expect(page).toHaveTitle("Devices · Fieldline");
+  const row = page.locator("tr[data-row]", { hasText: "Test Device A1" });
+  await row.getByRole("link", { name: "Customer A" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Customer A" })).toBeVisible();
+  await expect(page).toHaveTitle("Customer A · Customer · Fieldline");
+  await page.goBack();
+  await row.focus();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "Test Device A1" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "default" })).toBeVisible();
+  await expect(page.getByRole("main"), "the row is gone, so the keyboard goes on within the screen").toBeFocused();
+  await page.getByRole("link", { name: "Fieldline" }).focus();
+  await page.keyboard.press("Shift+Tab");
+  await expect(page.getByRole("button", { name: "To the content" })).toBeInViewport();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("main")).toBeFocused();
+  // A name of 255 letters without a space breaks no screen, and leaves the other columns in view.
+  const name = `Long${"x".repeat(251)}`;
+  const { id } = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name });
+  const overflow = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  for (const path of ["/home", "/entities/devices?search=Long", `/entities/devices/${id.id}`]) {
+    await page.goto(`${program.url}${path}`);
+    await expect(page.getByText(name).first()).toBeVisible();
+    expect(await overflow(), path).toBeLessThanOrEqual(0);
+    if (path.includes("search")) {
+      await expect(page.getByRole("columnheader", { name: "Profile" })).toBeInViewport();
+    }
+  }
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy the ID" }).click();
+  expect(page.url()).toContain(await page.evaluate(() => navigator.clipboard.readText()));
+});

@@ -9,6 +9,7 @@ import { currentClaims, enterAsVisitor, EXPIRED_LINKS, loginPath, SessionEnded, 
 import type { User } from "@/api/types";
 import { t, takeLanguage, useLanguage } from "@/i18n";
 import { messageOf, Problem, TextLink, Waiting } from "@/ui/feedback";
+import { useScreenTitle } from "@/ui/pageTitle";
 import { ConnectionBanner } from "./ConnectionBanner";
 import { BARE, beginOf, detourOf, onlyOf } from "./begin";
 import { ROUTES } from "./routes";
@@ -49,6 +50,22 @@ function NoAccess(): ReactElement {
   );
 }
 
+function NoPage(): ReactElement {
+  useScreenTitle(t("There is no page here"));
+  return (
+    <Stack align="start">
+      <Title order={1}>{t("There is no page here")}</Title>
+      <TextLink to="/home">{t("Home")}</TextLink>
+    </Stack>
+  );
+}
+
+/** A screen under its name. */
+function Titled({ label, children }: { label: string; children: ReactNode }): ReactNode {
+  useScreenTitle(label);
+  return children;
+}
+
 function Screens(): ReactElement {
   const [path] = useLocation();
   const { user, authority } = useSession();
@@ -58,13 +75,13 @@ function Screens(): ReactElement {
           <Route path="/">
             <Redirect to={beginOf(user)} replace />
           </Route>
-          {SCREENS.map(({ path: pattern, roles }) => (
+          {SCREENS.map(({ path: pattern, label, roles }) => (
             <Route key={pattern} path={pattern}>
-              {(params) => (roles.includes(authority) ? ROUTES[pattern]?.((params as { id?: string }).id ?? "") : <NoAccess />)}
+              {(params) => <Titled label={t(label)}>{roles.includes(authority) ? ROUTES[pattern]?.((params as { id?: string }).id ?? "") : <NoAccess />}</Titled>}
             </Route>
           ))}
           <Route>
-            <Title order={1}>{t("There is no page here")}</Title>
+            <NoPage />
           </Route>
         </Switch>
     </ScreenBoundary>

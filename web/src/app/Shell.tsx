@@ -2,7 +2,7 @@
 
 import { Anchor, AppShell, Box, Burger, Button, Group } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { lazy, Suspense, useEffect, type ReactElement, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useRef, type ReactElement, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { useNoticeSettings } from "@/alarms/noticeSettings";
 import { t } from "@/i18n";
@@ -23,9 +23,19 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
   const [searching, palette] = useDisclosure(false);
   const notices = useNoticeSettings();
   useEffect(close, [path, close]);
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // What led here is gone, such as a row of a list: the keyboard goes on within the screen, and not before the menu.
+    if (document.activeElement === document.body) {
+      main.current?.focus({ preventScroll: true });
+    }
+  }, [path]);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 240, breakpoint: "sm", collapsed: { mobile: !opened } }} padding="md">
       <AppShell.Header>
+        <button type="button" className={classes["skip"]} onClick={() => main.current?.focus()}>
+          {t("To the content")}
+        </button>
         <Group h="100%" px="md" gap="sm" wrap="nowrap">
           <Burger opened={opened} onClick={toggle} hiddenFrom="sm" aria-label={t("Menu")} aria-expanded={opened} />
           <Anchor component={Link} href="/home" underline="never" fw={700} c="inherit">
@@ -54,7 +64,7 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
           ))}
         </div>
       </AppShell.Navbar>
-      <AppShell.Main>
+      <AppShell.Main ref={main} tabIndex={-1} className={classes["main"] ?? ""}>
         <ConnectionBanner />
         {children}
       </AppShell.Main>

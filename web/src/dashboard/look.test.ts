@@ -5,6 +5,8 @@ import { plainWords } from "./words";
 test("a card has its own look, and nothing that reaches beyond it", () => {
   expect(cardStyle("system.time_series_chart", { padding: "0px", margin: "4px", borderRadius: "8px", dropShadow: false, backgroundColor: "#123456", color: "rgba(0, 0, 0, 0.87)" }, { padding: "12px" })).toEqual({
     background: "#123456",
+    colorScheme: "dark",
+    color: "rgba(255, 255, 255, 0.87)",
     padding: "12px",
     margin: "4px",
     height: "calc(100% - 2 * 4px)",
@@ -34,5 +36,6 @@ test("a newer widget keeps free within its card what it usually does", () => {
 
 test("keys of translations are read as words", () => {
   expect(plainWords("{i18n:api-usage.queue-stats}: ${entityName}")).toBe("Queue stats: ${entityName}");
+  expect(plainWords("{i18n:widgets.transport-messages.title}")).toBe("Transport messages");
   expect(plainWords("Plain {x}")).toBe("Plain {x}");
 });

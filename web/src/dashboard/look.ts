@@ -2,7 +2,7 @@
 
 import type { CSSProperties } from "react";
 import { isLoadingStyle } from "@/ui/safeCss";
-import { isImplicitWhite, safeColor } from "@/widgets/color";
+import { isImplicitWhite, safeColor, schemeOn } from "@/widgets/color";
 import { number, object, text, type Json } from "./json";
 
 const LENGTH = /^-?\d+(\.\d+)?(px|em|rem|%|vh|vw|pt)?$/;
@@ -84,10 +84,14 @@ function innerPadding(fqn: string, settings: Json): string | undefined {
   return length(settings["padding"]) ?? (isNewer(fqn, settings) ? (usual ?? "12px") : /_count$/.test(fqn) ? usual : undefined);
 }
 
+/** Letters without a colour of their own on a ground that has one. */
+export const LETTERS_ON = { light: "rgba(0, 0, 0, 0.87)", dark: "rgba(255, 255, 255, 0.87)" };
+
 /** Returns the style of a card. Its own padding and that which newer widgets have within it are one here. */
 export function cardStyle(fqn: string, config: Json, settings: Json): CSSProperties {
   const background = backgroundOf(fqn, config, settings);
   const color = safeColor(config["color"]);
+  const scheme = background === undefined ? undefined : schemeOn(background);
   const [outer, inner] = [length(config["padding"]), innerPadding(fqn, settings)];
   const isOne = (value: string | undefined): value is string => value !== undefined && !value.includes(" ");
   const isNone = outer === undefined || /^0(px)?$/.test(outer);
@@ -96,6 +100,7 @@ export function cardStyle(fqn: string, config: Json, settings: Json): CSSPropert
   const radius = length(config["borderRadius"]);
   return {
     ...(background === undefined ? {} : { background }),
+    ...(scheme === undefined ? {} : { colorScheme: scheme, color: LETTERS_ON[scheme] }),
     ...(color === undefined || isImplicitBlack(color) ? {} : { color }),
     ...(padding === undefined ? {} : { padding }),
     ...(margin === undefined || !isOne(margin) || margin === "0px" ? {} : { margin, height: `calc(100% - 2 * ${margin})` }),

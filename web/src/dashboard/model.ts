@@ -140,6 +140,19 @@ export function fqnOf(widget: Json): string {
   return name === "system.charts.timeseries" ? "system.charts.basic_timeseries" : name;
 }
 
+/** Where widgets that name themselves in their settings do so. */
+const OWN_TITLES: readonly [fqn: RegExp, setting: string][] = [
+  [/\.alarms_table$/, "alarmsTitle"],
+  [/\.entities_table$/, "entitiesTitle"],
+  [/\.(update_multiple_attributes|update_json_attribute|web_camera_input)$/, "widgetTitle"],
+];
+
+/** Returns the title of a widget: that of its settings comes before that of its card. */
+function titleOf(fqn: string, config: Json, settings: Json): string {
+  const own = OWN_TITLES.find(([names]) => names.test(fqn))?.[1];
+  return plainWords((own === undefined ? undefined : text(settings[own])?.trim() || undefined) ?? text(config["title"]) ?? "");
+}
+
 function readWidget(id: string, value: unknown): Widget {
   const widget = object(value);
   const stored = object(widget["config"]);
@@ -152,7 +165,7 @@ function readWidget(id: string, value: unknown): Widget {
   return {
     id,
     fqn,
-    title: plainWords(text(config["title"]) ?? ""),
+    title: titleOf(fqn, config, settings),
     showTitle: config["showTitle"] !== false,
     timeWindow: config["useDashboardTimewindow"] === false ? config["timewindow"] : undefined,
     datasources: map?.sources ?? sourcesOf(widget, config).map((source) => readSource(source, config)),

@@ -89,7 +89,7 @@ function notesOf(widget: Widget, isMissing: (icon: string) => boolean): string[]
   return [
     ...(FORMER.test(fqn) ? ["An old type: it is drawn by the one that came after it."] : []),
     ...(OTHER_LOOK.test(fqn) ? ["Its values and ranges are kept; the drawing is another one."] : []),
-    ...(/\{\{.*\}\}|\*ng(If|For)|<mat-|<tb-|formGroup/.test(written) ? ["Its text is an Angular template: what it translates is shown in English, its bindings are not run."] : []),
+    ...(/\{\{.*\}\}|\*ng(If|For)|<mat-|<tb-|formGroup/.test(written) ? ["Its text is an Angular template: what it translates is shown in English; of its bindings only plain conditions, switches, links and states work."] : []),
     ...(actions.some((action) => action["type"] === "customPretty") ? ["An action opens a form of Angular, of which only plain HTML is shown."] : []),
     ...(actions.some((action) => object(action["mobileAction"])["type"] === "deviceProvision") ? ["An action needs the mobile app."] : []),
     ...(text(config["widgetCss"]) === undefined ? [] : ["Its styles hold here, but what they name may be called otherwise."]),

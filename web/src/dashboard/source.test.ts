@@ -24,6 +24,16 @@ test("a widget asks for its entities, and for latest values or points", () => {
   expect(points["tsCmd"]).toMatchObject({ keys: ["t"], startTs: 40_000, timeWindow: 61_000, agg: "AVG" });
 });
 
+test("a count of alarms without an alias is that of all alarms", () => {
+  const counting = readDashboard({ widgets: { w: { config: { datasources: [{ type: "alarmCount", alarmFilterConfig: { statusList: ["ACTIVE"] }, dataKeys: [{ name: "count", type: "count" }] }] } } } });
+  const [count] = counting.widgets.get("w")?.datasources ?? [];
+  const filter = count === undefined ? undefined : filterOf(count, counting, {});
+  if (count === undefined || filter === undefined) {
+    throw new Error("the datasource is not resolved");
+  }
+  expect(commandOf({ source: count, filter, keyFilters: [], window: undefined }, 1_000)).toEqual({ type: "ALARM_COUNT", query: { keyFilters: [], statusList: ["ACTIVE"] } });
+});
+
 test("later points replace earlier ones of the same time, and old ones leave", () => {
   const known = [{ ts: 1, value: "a" }, { ts: 5, value: "b" }];
   expect(joinPoints(known, [{ ts: 5, value: "c" }, { ts: 4, value: "d" }], 2)).toEqual([{ ts: 4, value: "d" }, { ts: 5, value: "c" }]);

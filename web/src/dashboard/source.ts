@@ -1,5 +1,6 @@
 // What a widget asks the server for, and what has come: entities with their latest values and points.
 
+import { currentClaims } from "@/api/session";
 import { useMemo, useRef, useSyncExternalStore } from "react";
 import type { EntityId } from "@/api/types";
 import type { LiveCommand } from "@/live/protocol";
@@ -56,8 +57,14 @@ export function latestOf(entity: EntityValues, key: DataKey): Point | undefined 
   return key.type === "entityField" && key.name === "name" ? { ts: 0, value: entity.name } : entity.latest.get(latestPlace(key));
 }
 
+/** Stands for no filter: a count of alarms without an alias is that of all that the reader sees. */
+const ALL_ALARMS: Json = {};
+
 /** Returns the filter of a datasource; none if it can't be resolved yet. */
 export function filterOf(source: Datasource, dashboard: Dashboard, params: Json): Json | undefined {
+  if (source.type === "alarmCount" && source.aliasId === undefined) {
+    return ALL_ALARMS;
+  }
   if (source.type === "device" && source.deviceId !== undefined) {
     return { type: "singleEntity", singleEntity: { entityType: "DEVICE", id: source.deviceId } };
   }
@@ -101,7 +108,9 @@ export function requestOf(source: Datasource, dashboard: Dashboard, params: Json
 /** Makes the command that counts entities or alarms. */
 function countCommand({ source, filter, keyFilters, any }: SourceRequest): LiveCommand {
   const query = { ...(filter["type"] === undefined ? {} : { entityFilter: filter }), keyFilters, ...(any === true ? { keyFiltersOperation: "OR" } : {}) };
-  return source.type === "entityCount" ? { type: "ENTITY_COUNT", query } : { type: "ALARM_COUNT", query: { ...query, ...source.alarmFilter } };
+  const { assignedToCurrentUser, ...alarms } = source.alarmFilter;
+  const own = assignedToCurrentUser === true ? { assigneeId: currentClaims()?.userId } : {};
+  return source.type === "entityCount" ? { type: "ENTITY_COUNT", query } : { type: "ALARM_COUNT", query: { ...query, ...alarms, ...own } };
 }
 
 /** Makes the one command that asks for the entities of a datasource, their latest values, and points if there is a window. */

@@ -8,7 +8,7 @@ import type { Entity, EntityId } from "@/api/types";
 import { t } from "@/i18n";
 import { saveBlob } from "@/ui/csv";
 import { messageOf, notify, Problem, Waiting } from "@/ui/feedback";
-import { isGateway } from "./kinds";
+import { isGateway } from "./columns";
 import { typedValue } from "./ValueTable";
 import { TelemetryTab } from "./ValueTabs";
 

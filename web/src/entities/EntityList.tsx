@@ -1,7 +1,7 @@
 // The screen of all entities of a kind.
 
 import { Button, FileButton, Group, Text, Title } from "@mantine/core";
-import { lazy, Suspense, type ReactElement } from "react";
+import { lazy, Suspense, type ReactElement, type ReactNode } from "react";
 import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity } from "@/api/types";
@@ -15,7 +15,7 @@ import type { EntityKind } from "./kinds";
 const ClaimButton = lazy(() => import("./ClaimButton"));
 const BulkImport = lazy(() => import("./BulkImport"));
 
-export default function EntityList({ kind }: { kind: EntityKind }): ReactElement {
+export default function EntityList({ kind, tools }: { kind: EntityKind; tools?: ReactNode }): ReactElement {
   const { user, authority, customerId } = useSession();
   const [, go] = useLocation();
   const path = kind.list[authority]?.replace("{customerId}", customerId);
@@ -61,6 +61,7 @@ export default function EntityList({ kind }: { kind: EntityKind }): ReactElement
                 )}
               </FileButton>
             )}
+            {tools}
             <AddDrawer kind={kind} inAddress />
           </Group>
         )}

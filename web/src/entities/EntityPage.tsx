@@ -10,8 +10,11 @@ import type { Entity } from "@/api/types";
 import { useSession } from "@/app/session";
 import { t } from "@/i18n";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
+import { valueAt } from "@/ui/form/values";
+import { useThingTitle } from "@/ui/pageTitle";
 import { AddDrawer } from "./AddDrawer";
 import { EntityActions } from "./EntityActions";
+import { EntityFacts, useInfo } from "./EntityFacts";
 import { EntityForm } from "./EntityForm";
 import { EntityTable } from "./EntityTable";
 import { EventsTab } from "./EventsTab";
@@ -47,6 +50,8 @@ const LABELS: Record<EntityTab, string> = {
 function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): ReactElement {
   const { authority } = useSession();
   const cache = useQueryClient();
+  const shown = useInfo(kind, entity);
+  const description = valueAt(entity, "additionalInfo.description");
   if (mayChange(kind, entity, authority)) {
     return (
       <EntityForm
@@ -66,9 +71,17 @@ function DetailsTab({ kind, entity }: { kind: EntityKind; entity: Entity }): Rea
           <dt>
             <Text size="sm">{t(column.label)}</Text>
           </dt>
-          <dd>{column.text(entity) || "–"}</dd>
+          <dd>{column.text(shown) || "–"}</dd>
         </div>
       ))}
+      {typeof description === "string" && description !== "" && (
+        <div>
+          <dt>
+            <Text size="sm">{t("Description")}</Text>
+          </dt>
+          <dd style={{ whiteSpace: "pre-wrap" }}>{description}</dd>
+        </div>
+      )}
     </dl>
   );
 }
@@ -166,6 +179,7 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
   const { authority } = useSession();
   const [search, setSearch] = useSearchParams();
   const entity = useQuery({ queryKey: ["entity", id], queryFn: () => api.get<Entity>(`${kind.one}/${id}`) });
+  useThingTitle(entity.data === undefined ? undefined : nameOf(entity.data));
   const tabs = kind.tabs.filter((tab) => (tab !== "audit" && tab !== "calculatedFields" && tab !== "alarmRules" && tab !== "events") || authority === "TENANT_ADMIN");
   const related = (kind.related ?? []).filter((one) => KINDS.some((other) => other.type === one.type && (other.writers.includes(authority) || authority in other.list)));
   const wanted = search.get("tab");
@@ -181,7 +195,7 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
   return (
     <>
       <TextLink to={kind.path}>{t(kind.plural)}</TextLink>
-      <Group mb="md" mt="xs">
+      <Group mb={4} mt="xs">
         <Title order={1} size="h2">
           {nameOf(entity.data)}
         </Title>
@@ -191,6 +205,7 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
           {mayChange(kind, entity.data, authority) && <DeleteButton kind={kind} entity={entity.data} />}
         </Group>
       </Group>
+      <EntityFacts kind={kind} entity={entity.data} />
       <Tabs value={current} onChange={(next) => setSearch({ tab: next ?? "details" })} keepMounted={false}>
         <Tabs.List mb="md">
           {tabs.map((name) => (

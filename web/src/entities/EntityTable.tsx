@@ -1,6 +1,6 @@
 // The table of entities of a kind, with its filters and what may be done to many at once.
 
-import { Select } from "@mantine/core";
+import { Select, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, type ReactElement } from "react";
 import { useLocation } from "wouter";
@@ -14,6 +14,7 @@ import type { GridSort } from "@/ui/grid/sorting";
 import { TextLink } from "@/ui/feedback";
 import { AssignDialog } from "./AssignDialog";
 import { BulkDelete } from "./BulkDelete";
+import { leading } from "./EntityFacts";
 import { mayChange, nameOf, type EntityKind, type ListFilter } from "./kinds";
 
 function FilterInput({ filter, value, change }: { filter: ListFilter; value: string; change: (value: string) => void }): ReactElement {
@@ -38,6 +39,19 @@ function FilterInput({ filter, value, change }: { filter: ListFilter; value: str
   );
 }
 
+/** An empty list says what its entities are good for. Those who may not add any are told who can. */
+function Nothing({ kind, mayWrite }: { kind: EntityKind; mayWrite: boolean }): ReactElement {
+  return (
+    <Stack component="span" gap={4}>
+      <Text span fw={600} c="var(--mantine-color-text)">
+        {t("Nothing is here yet.")}
+      </Text>
+      <span>{t(kind.hint ?? "")}</span>
+      {!mayWrite && <span>{t("Your administrator adds and assigns them.")}</span>}
+    </Stack>
+  );
+}
+
 interface EntityTableProps {
   kind: EntityKind;
   path: string;
@@ -56,8 +70,8 @@ export function EntityTable({ kind, path, mayWrite, label, isScreen = false }: E
   const control = useListState(sort, filterNames, isScreen);
   const columns = useMemo(() => {
     const [first, ...others] = kind.columns;
-    return first === undefined ? [] : [{ ...first, hideable: false, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others];
-  }, [kind]);
+    return first === undefined ? [] : [{ ...first, hideable: false, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others.map((other) => leading(other, authority))];
+  }, [kind, authority]);
   return (
     <DataTable<Entity>
       label={label ?? t(kind.plural)}
@@ -69,6 +83,7 @@ export function EntityTable({ kind, path, mayWrite, label, isScreen = false }: E
       name={kind.type}
       control={control}
       filterNames={filterNames}
+      {...(kind.hint === undefined || !isScreen ? {} : { whenEmpty: <Nothing kind={kind} mayWrite={mayWrite} /> })}
       onOpen={(row) => go(`${kind.path}/${row.id.id}`)}
       filters={filters.map((filter) => (
         <FilterInput

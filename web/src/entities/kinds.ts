@@ -1,9 +1,11 @@
 // What the screens of each kind of entities have. Lists, forms and pages are made from these declarations.
 
 import type { Authority, Entity, EntityId } from "@/api/types";
-import { formatTime, t } from "@/i18n";
 import type { Column } from "@/ui/list/DataTable";
 import type { FormField } from "@/ui/FieldsForm";
+import { BUNDLES, choice, column, CREATED, CUSTOMER, CUSTOMERS, FIELD_TYPES, GATEWAY, nameColumn, NULL_ID, OF_SYSTEM, PACKAGES, ROLE_NAMES, SIZE, TRANSPORTS, WIDGET_DATA } from "./columns";
+
+export { NULL_ID };
 
 export type EntityTab =
   | "details" | "telemetry" | "dashboard" | "attributes" | "alarms" | "relations" | "commands" | "connect" | "audit"
@@ -12,9 +14,6 @@ export type EntityTab =
 export const SECTIONS = ["Overview", "Things", "People", "Rules", "Resources", "Settings"] as const;
 /** A part of the menu. */
 export type Section = (typeof SECTIONS)[number];
-
-/** The id that stands for no entity. */
-export const NULL_ID = "13814000-1dd2-11b2-8080-808080808080";
 
 /** Entities that belong to another one, shown as a tab of its page. */
 export interface RelatedList {
@@ -55,6 +54,8 @@ export interface EntityKind {
   sortBy?: string;
   /** Whether files of exported entities can be brought in as new ones, and entities saved as such files. */
   importable?: boolean;
+  /** What it is good for, where there is none yet. */
+  hint?: string;
   /** What follows the path of a new one, where one goes on with it. */
   begin?: string;
   /** The name in paths that assign entities to customers. */
@@ -73,15 +74,6 @@ export function nameOf(entity: Entity): string {
   return entity.title ?? entity.name ?? entity.email ?? entity.id.id;
 }
 
-function textOf(value: unknown): string {
-  return typeof value === "boolean" ? t(value ? "Yes" : "No") : typeof value === "string" || typeof value === "number" ? String(value) : "";
-}
-
-function column(key: string, label: string, sortable = true): Column<Entity> {
-  return { key, label, sortable, text: (row) => textOf(row[key]) };
-}
-
-const CREATED: Column<Entity> = { key: "createdTime", label: "Created", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime };
 const NAME: FormField = { name: "name", label: "Name", required: true };
 const LABEL: FormField = { name: "label", label: "Label" };
 const TITLE: FormField = { name: "title", label: "Title", required: true };
@@ -93,25 +85,12 @@ const TENANT: Authority[] = ["TENANT_ADMIN"];
 const SYSTEM: Authority[] = ["SYS_ADMIN"];
 const THING: EntityTab[] = ["details", "telemetry", "dashboard", "attributes", "alarms", "relations", "events", "audit"];
 const FIELDS: EntityTab[] = ["calculatedFields", "alarmRules"];
-const CUSTOMER: Column<Entity> = { key: "customerTitle", label: "Customer", sortable: true, text: (row) => (row["customerIsPublic"] === true ? t("Public") : textOf(row["customerTitle"])) };
-const CUSTOMERS: Column<Entity> = {
-  key: "assignedCustomers", label: "Customers",
-  text: (row) => (Array.isArray(row["assignedCustomers"]) ? row["assignedCustomers"].map((one: { title?: string; public?: boolean }) => (one.public === true ? t("Public") : (one.title ?? ""))).join(", ") : ""),
-};
-const GATEWAY: Column<Entity> = { key: "gateway", label: "Gateway", text: (row) => (isGateway(row) ? t("Yes") : "") };
-
 const LIBRARIANS: Authority[] = ["SYS_ADMIN", "TENANT_ADMIN"];
-const OF_SYSTEM: Column<Entity> = { key: "tenantId", label: "Of the installation", sortable: true, text: (row) => ((row["tenantId"] as EntityId | undefined)?.id === NULL_ID ? t("Yes") : "") };
-const BUNDLES: Column<Entity> = { key: "bundles", label: "Bundles", text: (row) => (Array.isArray(row["bundles"]) ? row["bundles"].map((one: { name?: string }) => one.name ?? "").join(", ") : "") };
-
-export function isGateway(row: Entity): boolean {
-  const info = row["additionalInfo"];
-  return typeof info === "object" && info !== null && "gateway" in info && info.gateway === true;
-}
 
 export const KINDS: EntityKind[] = [
   {
     type: "DEVICE",
+    hint: "A device sends values and gets commands. Add one to see how it connects.",
     begin: "?tab=connect",
     path: "/entities/devices",
     plural: "Devices",
@@ -119,7 +98,7 @@ export const KINDS: EntityKind[] = [
     section: "Things",
     list: { TENANT_ADMIN: "/api/tenant/deviceInfos", CUSTOMER_USER: "/api/customer/{customerId}/deviceInfos" },
     one: "/api/device",
-    columns: [column("name", "Name"), column("deviceProfileName", "Profile"), column("label", "Label"), column("active", "Active"), CUSTOMER, GATEWAY, CREATED],
+    columns: [column("name", "Name"), nameColumn("deviceProfileName", "Profile", "deviceProfileId"), column("label", "Label"), column("active", "Active"), CUSTOMER, GATEWAY, CREATED],
     fields: [NAME, LABEL],
     writers: TENANT,
     tabs: ["details", "connect", "telemetry", "dashboard", "attributes", "alarms", "commands", ...FIELDS, "relations", "events", "audit"],
@@ -132,13 +111,14 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "ASSET",
+    hint: "An asset is what devices belong to: a building, a machine, a field.",
     path: "/entities/assets",
     plural: "Assets",
     singular: "Asset",
     section: "Things",
     list: { TENANT_ADMIN: "/api/tenant/assetInfos", CUSTOMER_USER: "/api/customer/{customerId}/assetInfos" },
     one: "/api/asset",
-    columns: [column("name", "Name"), column("assetProfileName", "Profile"), column("label", "Label"), CUSTOMER, CREATED],
+    columns: [column("name", "Name"), nameColumn("assetProfileName", "Profile", "assetProfileId"), column("label", "Label"), CUSTOMER, CREATED],
     fields: [NAME, LABEL],
     writers: TENANT,
     tabs: [...THING.slice(0, -1), ...FIELDS, "audit"],
@@ -148,6 +128,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "ENTITY_VIEW",
+    hint: "A view shows a part of a device's or asset's data to others, such as customers.",
     path: "/entities/entityViews",
     plural: "Entity views",
     singular: "Entity view",
@@ -168,7 +149,7 @@ export const KINDS: EntityKind[] = [
     section: "Things",
     list: { TENANT_ADMIN: "/api/deviceProfiles" },
     one: "/api/deviceProfile",
-    columns: [column("name", "Name"), column("transportType", "Transport"), column("description", "Description"), column("default", "Default", false), CREATED],
+    columns: [column("name", "Name"), choice("transportType", "Transport", TRANSPORTS), column("description", "Description"), column("default", "Default", false), CREATED],
     fields: [NAME],
     writers: TENANT,
     tabs: ["details", "dashboard", ...FIELDS, "events", "audit"],
@@ -194,19 +175,21 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "OTA_PACKAGE",
+    hint: "A package is firmware or software that devices fetch.",
     path: "/features/otaUpdates",
     plural: "OTA updates",
     singular: "OTA package",
     section: "Things",
     list: { TENANT_ADMIN: "/api/otaPackages" },
     one: "/api/otaPackage",
-    columns: [column("title", "Title"), column("version", "Version"), column("type", "Type"), column("tag", "Tag"), column("checksum", "Checksum"), column("dataSize", "Size"), CREATED],
+    columns: [column("title", "Title"), column("version", "Version"), choice("type", "Type", PACKAGES), column("tag", "Tag"), column("checksum", "Checksum"), SIZE, CREATED],
     fields: [TITLE],
     writers: TENANT,
     tabs: ["details", "audit"],
   },
   {
     type: "CUSTOMER",
+    hint: "A customer sees the devices, assets and dashboards that are assigned to it.",
     path: "/customers",
     plural: "Customers",
     singular: "Customer",
@@ -232,7 +215,7 @@ export const KINDS: EntityKind[] = [
     section: "People",
     list: { TENANT_ADMIN: "/api/users" },
     one: "/api/user",
-    columns: [column("email", "E-mail"), column("firstName", "First name"), column("lastName", "Last name"), column("authority", "Role", false), CREATED],
+    columns: [column("email", "E-mail"), column("firstName", "First name"), column("lastName", "Last name"), choice("authority", "Role", ROLE_NAMES, false), CREATED],
     fields: [{ name: "email", label: "E-mail", required: true }, { name: "firstName", label: "First name" }, { name: "lastName", label: "Last name" }, { name: "phone", label: "Phone" }],
     writers: ["SYS_ADMIN", "TENANT_ADMIN"],
     tabs: ["details", "attributes", "events", "audit"],
@@ -240,6 +223,7 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "DASHBOARD",
+    hint: "A dashboard shows values and steers devices. Files of ThingsBoard can be imported as they are.",
     path: "/dashboards",
     plural: "Dashboards",
     singular: "Dashboard",
@@ -270,13 +254,14 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "CALCULATED_FIELD",
+    hint: "A calculated field makes new values of stored ones, such as an average.",
     path: "/calculatedFields",
     plural: "Calculated fields",
     singular: "Calculated field",
     section: "Rules",
     list: { TENANT_ADMIN: "/api/calculatedFields" },
     one: "/api/calculatedField",
-    columns: [column("name", "Name"), column("type", "Type"), column("entityName", "Target", false), CREATED],
+    columns: [column("name", "Name"), choice("type", "Type", FIELD_TYPES), nameColumn("entityName", "Target", "entityId", false), CREATED],
     fields: [NAME],
     writers: TENANT,
     tabs: ["details", "reprocess", "events"],
@@ -284,13 +269,14 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "ALARM_RULE",
+    hint: "An alarm rule says when a value is wrong, and how bad that is.",
     path: "/alarms/alarm-rules",
     plural: "Alarm rules",
     singular: "Alarm rule",
     section: "Rules",
     list: { TENANT_ADMIN: "/api/alarm/rules" },
     one: "/api/alarm/rule",
-    columns: [column("name", "Alarm type"), column("entityName", "Target", false), CREATED],
+    columns: [column("name", "Alarm type"), nameColumn("entityName", "Target", "entityId", false), CREATED],
     fields: [NAME],
     writers: TENANT,
     tabs: ["details", "events"],
@@ -298,13 +284,14 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "WIDGET_TYPE",
+    hint: "Dashboards draw the usual widgets without any of this. A widget of your own has its HTML, CSS and script here.",
     path: "/resources/widgets-library/widget-types",
     plural: "Widgets",
     singular: "Widget",
     section: "Resources",
     list: { SYS_ADMIN: "/api/widgetTypes?fullSearch=true", TENANT_ADMIN: "/api/widgetTypes?fullSearch=true" },
     one: "/api/widgetType",
-    columns: [column("name", "Name"), BUNDLES, column("widgetType", "Type", false), OF_SYSTEM, column("deprecated", "Deprecated"), CREATED],
+    columns: [column("name", "Name"), BUNDLES, choice("widgetType", "Type", WIDGET_DATA, false), OF_SYSTEM, column("deprecated", "Deprecated"), CREATED],
     fields: [NAME],
     writers: LIBRARIANS,
     tabs: ["details"],
@@ -312,13 +299,14 @@ export const KINDS: EntityKind[] = [
     importable: true,
     shared: true,
     filters: [
-      { name: "widgetTypeList", label: "Type", options: ["timeseries", "latest", "rpc", "alarm", "static"].map((value) => ({ value, label: value })) },
+      { name: "widgetTypeList", label: "Type", options: Object.entries(WIDGET_DATA).map(([value, label]) => ({ value, label })) },
       { name: "deprecatedFilter", label: "Deprecated", options: [{ value: "ACTUAL", label: "No" }, { value: "DEPRECATED", label: "Yes" }] },
       { name: "tenantOnly", label: "Whose", options: [{ value: "true", label: "Our own" }] },
     ],
   },
   {
     type: "WIDGETS_BUNDLE",
+    hint: "A bundle puts widgets together that belong together. Files of ThingsBoard can be imported.",
     path: "/resources/widgets-library/widgets-bundles",
     plural: "Widget bundles",
     singular: "Widget bundle",
@@ -334,13 +322,14 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "TENANT",
+    hint: "A tenant is an organization with devices and users of its own.",
     path: "/tenants",
     plural: "Tenants",
     singular: "Tenant",
     section: "People",
     list: { SYS_ADMIN: "/api/tenantInfos" },
     one: "/api/tenant",
-    columns: [column("title", "Title"), column("tenantProfileName", "Profile"), column("email", "E-mail"), column("country", "Country"), column("city", "City"), CREATED],
+    columns: [column("title", "Title"), nameColumn("tenantProfileName", "Profile", "tenantProfileId"), column("email", "E-mail"), column("country", "Country"), column("city", "City"), CREATED],
     fields: [TITLE, ...ADDRESS],
     writers: SYSTEM,
     tabs: ["details", "attributes", "events"],
@@ -388,4 +377,10 @@ export function mayChange(kind: EntityKind, entity: Entity, authority: Authority
 export function pathOf(id: { entityType: string; id: string }): string | undefined {
   const kind = KINDS.find((candidate) => candidate.type === id.entityType);
   return kind === undefined ? undefined : `${kind.path}/${id.id}`;
+}
+
+/** Returns the path of an entity's page for a role that may list its kind. */
+export function readablePathOf(id: { entityType: string; id: string }, authority: Authority): string | undefined {
+  const kind = KINDS.find((candidate) => candidate.type === id.entityType);
+  return kind !== undefined && authority in kind.list ? `${kind.path}/${id.id}` : undefined;
 }

@@ -13,9 +13,13 @@ function iconElement(attributes: string, name: string): string {
   return `<i class="material-icons${own === null ? "" : ` ${own[1] ?? ""}`}"${own === null ? attributes : attributes.replace(own[0], "")}>${drawn}</i>`;
 }
 
+/** Names of icons that a style writes, which need the font that isn't here. */
+const WRITTEN_ICON = /\{[^{}]*Material (?:Icons|Symbols)[^{}]*\}/gi;
+
 /** Returns rules of style for such elements as rules for what stands in their place. */
 export function iconRules(css: string): string {
-  return css.replace(/(^|[\s,>+~}])(?:mat|tb)-icon(?![\w-])/gi, "$1.material-icons");
+  return css.replace(WRITTEN_ICON, (rule) => rule.replace(/\bcontent\s*:[^;}]*/i, 'content: ""'))
+    .replace(/(^|[\s,>+~}])(?:mat|tb)-icon(?![\w-])/gi, "$1.material-icons");
 }
 
 /** Returns a template without bindings, with words in the place of translations. */

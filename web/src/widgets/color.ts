@@ -20,6 +20,43 @@ export function safeColor(value: unknown): string | undefined {
   return color !== undefined && /^(#[\da-f]{3,8}|[a-z]+|(rgb|hsl)a?\([\d., %/deg-]+\))$/i.test(color) ? color : undefined;
 }
 
+/** Reads a colour as its red, green, blue from 0 to 1, and how far it covers; none for names and other notations. */
+function partsOf(color: string): [number, number, number, number] | undefined {
+  const hex = /^#([\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})$/i.exec(color.trim())?.[1];
+  if (hex !== undefined) {
+    const size = hex.length < 6 ? 1 : 2;
+    const part = (n: number): number => parseInt(hex.slice(n * size, (n + 1) * size).padEnd(2, hex.charAt(n)), 16) / 255;
+    return [part(0), part(1), part(2), hex.length === 4 || hex.length === 8 ? part(3) : 1];
+  }
+  const [r, g, b, alpha] = /^rgba?\(([^)]*)\)$/i.exec(color.trim())?.[1]?.split(/[\s,/]+/).filter((part) => part !== "").map((part) => (part.endsWith("%") ? Number(part.slice(0, -1)) / 100 : Number(part))) ?? [];
+  return r === undefined || g === undefined || b === undefined ? undefined : [r / 255, g / 255, b / 255, alpha ?? 1];
+}
+
+/** Returns how bright a colour is, from 0 to 1 as WCAG counts it; none where it lets most of its ground through. */
+export function brightnessOf(color: string): number | undefined {
+  const parts = partsOf(color);
+  if (parts === undefined || parts.some(Number.isNaN) || parts[3] < 0.5) {
+    return undefined;
+  }
+  const [r = 0, g = 0, b = 0] = parts.slice(0, 3).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** Whether letters on a ground have to be dark or light; none where the ground is not known. */
+export function schemeOn(ground: string): "light" | "dark" | undefined {
+  const brightness = brightnessOf(ground);
+  return brightness === undefined ? undefined : brightness > 0.18 ? "light" : "dark";
+}
+
+/** Letters darker than this have a contrast of less than three on the ground of the dark theme. */
+const TOO_DARK = 0.153;
+
+/** Returns a colour of letters that was chosen for a light ground in a way that it can be read in the dark theme, too. */
+export function inkColor(color: string): string {
+  const brightness = brightnessOf(color);
+  return brightness !== undefined && brightness < TOO_DARK ? `light-dark(${color}, color-mix(in srgb, ${color} 35%, white))` : color;
+}
+
 function inRange(range: Json, value: number): boolean {
   const from = number(range["from"]);
   const to = number(range["to"]);

@@ -1,5 +1,6 @@
 // The form of calculated fields: the target, arguments, what is computed, and the output, for each type.
 
+import { FIELD_TYPES } from "@/entities/columns";
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
 import { argumentFields, changeSources, DIRECTIONS, SCOPES, settleSource, sourceFields, storedArgument, storedSource } from "./argument";
 
@@ -34,14 +35,7 @@ export const CALCULATED_FIELD_FORM: FormField[] = [
   { name: "name", label: "Name", required: true },
   {
     name: "type", label: "Type", type: "select", required: true, initial: "SIMPLE", once: true,
-    options: [
-      { value: "SIMPLE", label: "Expression" },
-      { value: "SCRIPT", label: "Script" },
-      { value: "GEOFENCING", label: "Geofencing" },
-      { value: "PROPAGATION", label: "Propagation to related entities" },
-      { value: "RELATED_ENTITIES_AGGREGATION", label: "Aggregation of related entities" },
-      { value: "ENTITY_AGGREGATION", label: "Aggregation over time" },
-    ],
+    options: Object.entries(FIELD_TYPES).map(([value, label]) => ({ value, label })),
   },
   ...targetFields(TARGETS),
   { name: `${C}.relation.direction`, label: "Direction", type: "select", options: DIRECTIONS, initial: "FROM", when: typeIs("PROPAGATION", "RELATED_ENTITIES_AGGREGATION") },

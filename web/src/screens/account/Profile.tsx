@@ -6,12 +6,12 @@ import type { ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Authority, Entity, User } from "@/api/types";
 import { useSession } from "@/app/session";
+import { ROLE_NAMES } from "@/entities/columns";
 import { LANGUAGES, setLanguage, t, type Language } from "@/i18n";
 import { notify, Problem, Waiting } from "@/ui/feedback";
 import { AS_OPENED, FieldsForm } from "@/ui/FieldsForm";
 import { valueAt, type FormField } from "@/ui/form/values";
 
-const ROLES: Record<Authority, string> = { SYS_ADMIN: "System administrator", TENANT_ADMIN: "Tenant administrator", CUSTOMER_USER: "Customer user" };
 /** Languages under the names that ThingsBoard stores. */
 const LOCALES: Record<Language, string> = { en: "en_US", de: "de_DE" };
 
@@ -62,7 +62,7 @@ export default function Profile(): ReactElement {
         {t("Your profile")}
       </Title>
       <Text mb="md">
-        {user.email} · {t(ROLES[authority])}
+        {user.email} · {t(ROLE_NAMES[authority])}
       </Text>
       <FieldsForm
         key={stored.dataUpdatedAt}

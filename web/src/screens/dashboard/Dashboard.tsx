@@ -10,6 +10,7 @@ import { nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { download } from "@/ui/csv";
 import { notify, Problem, Waiting } from "@/ui/feedback";
+import { useThingTitle } from "@/ui/pageTitle";
 import { readSettings } from "@/dashboard/settings";
 import { object } from "@/dashboard/model";
 import { DashboardMenu, Imported, OtherDashboards } from "./DashboardMenu";
@@ -32,6 +33,7 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
   const [path] = useLocation();
   const [search, setSearch] = useSearchParams();
   const dashboard = useQuery({ queryKey: ["dashboard", id], queryFn: () => api.get<StoredDashboard>(`/api/dashboard/${id}`) });
+  useThingTitle(dashboard.data === undefined ? undefined : nameOf(dashboard.data));
   const isVisit = dashboard.isSuccess && path.startsWith("/dashboards/");
   useEffect(() => {
     if (isVisit) {

@@ -12,7 +12,8 @@ import { notify } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";
 import { useImage } from "@/ui/images";
 import { UploadButton } from "@/ui/UploadButton";
-import { isOfSystem, mayChange, sizeText, symbolPath, versionOf, type StoredFile } from "./model";
+import { sizeText } from "@/ui/size";
+import { isOfSystem, mayChange, symbolPath, versionOf, type StoredFile } from "./model";
 
 function Copied({ text, label }: { text: string; label: string }): ReactElement {
   return (

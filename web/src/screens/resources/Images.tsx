@@ -11,9 +11,10 @@ import { DataTable, type Column } from "@/ui/list/DataTable";
 import { notify } from "@/ui/feedback";
 import { useImage } from "@/ui/images";
 import { UploadButton } from "@/ui/UploadButton";
+import { sizeText } from "@/ui/size";
 import { ImageDrawer } from "./ImageDrawer";
 import { ImageGrid } from "./ImageGrid";
-import { isOfSystem, sizeText, versionOf, type Gallery, type StoredFile } from "./model";
+import { isOfSystem, versionOf, type Gallery, type StoredFile } from "./model";
 
 function Thumbnail({ file }: { file: StoredFile }): ReactElement {
   const { url } = useImage(versionOf(file, "/preview"));

@@ -39,15 +39,6 @@ export function symbolPath({ link }: Pick<StoredFile, "link">): string {
   return `${link.replace("/api/images/", "/resources/scada-symbols/")}/edit`;
 }
 
-/** Writes a number of bytes as people read it. */
-export function sizeText(bytes: number | undefined | null): string {
-  if (bytes === undefined || bytes === null) {
-    return "";
-  }
-  const [divisor, unit] = bytes < 1_024 ? [1, "B"] : bytes < 1_048_576 ? [1_024, "KiB"] : [1_048_576, "MiB"];
-  return `${Math.round((bytes / divisor) * 10) / 10} ${unit}`;
-}
-
 /** What a library shows, and what can be put into it. */
 export interface Library {
   path: string;

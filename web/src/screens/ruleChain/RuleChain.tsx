@@ -16,6 +16,7 @@ import { arrange, NODE } from "@/ruleChain/layout";
 import { newKey, placeOf, type Remark } from "@/ruleChain/model";
 import { download } from "@/ui/csv";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
+import { useThingTitle } from "@/ui/pageTitle";
 import { Canvas } from "./Canvas";
 import { EditorContext, loadChain, NO_MARKS, useEditor, useNewEditor, type Loaded } from "./editor";
 import { DiffView } from "@/editing/DiffView";
@@ -294,6 +295,7 @@ function Workbench({ loaded, reload }: { loaded: Loaded; reload: () => Promise<v
 export default function RuleChain({ id }: { id: string }): ReactElement {
   const loaded = useQuery({ queryKey: ["rule chain", id], queryFn: () => loadChain(id), staleTime: Infinity, gcTime: 0 });
   const [round, setRound] = useState(0);
+  useThingTitle(loaded.data?.entity.name);
   if (loaded.isPending) {
     return <Waiting />;
   }

@@ -1,11 +1,10 @@
 // The list of rule chains; a file of ThingsBoard becomes a chain of its own.
 
-import { Button, FileButton, Group } from "@mantine/core";
+import { Button, FileButton } from "@mantine/core";
 import type { ReactElement } from "react";
 import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity } from "@/api/types";
-import { useSession } from "@/app/session";
 import EntityList from "@/entities/EntityList";
 import { KINDS } from "@/entities/kinds";
 import { t } from "@/i18n";
@@ -15,7 +14,6 @@ import { notify } from "@/ui/feedback";
 const KIND = KINDS.find(({ type }) => type === "RULE_CHAIN");
 
 export default function RuleChains(): ReactElement | null {
-  const { authority } = useSession();
   const [, go] = useLocation();
   const bringIn = async (file: File | null): Promise<void> => {
     try {
@@ -35,19 +33,17 @@ export default function RuleChains(): ReactElement | null {
     }
   };
   return KIND === undefined ? null : (
-    <>
-      {KIND.writers.includes(authority) && (
-        <Group justify="flex-end" mb={4}>
-          <FileButton accept="application/json" onChange={(file) => void bringIn(file)}>
-            {(props) => (
-              <Button size="compact-sm" variant="default" {...props}>
-                {t("Import")}
-              </Button>
-            )}
-          </FileButton>
-        </Group>
-      )}
-      <EntityList kind={KIND} />
-    </>
+    <EntityList
+      kind={KIND}
+      tools={
+        <FileButton accept="application/json" onChange={(file) => void bringIn(file)}>
+          {(props) => (
+            <Button variant="default" {...props}>
+              {t("Import")}
+            </Button>
+          )}
+        </FileButton>
+      }
+    />
   );
 }

@@ -14,6 +14,7 @@ import { t } from "@/i18n";
 import { isOfSystem, mayChange, symbolPath, type StoredFile } from "@/screens/resources/model";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { Fields } from "@/ui/form/Fields";
+import { useThingTitle } from "@/ui/pageTitle";
 import { BEHAVIORS, GENERAL } from "./forms";
 import { PROPERTIES } from "./properties";
 import { problemOf, readFile, writeFile, type SymbolFile } from "./symbolFile";
@@ -212,6 +213,7 @@ export default function SymbolEditor({ scope, id }: { scope: "tenant" | "system"
   const cache = useQueryClient();
   const path = `/api/images/${scope}/${encodeURIComponent(id)}`;
   const found = useQuery({ queryKey: ["symbol", path], queryFn: () => load(path), staleTime: Infinity, gcTime: 0, retry: false });
+  useThingTitle(found.data?.info.title);
   if (found.isPending) {
     return <Waiting />;
   }

@@ -17,6 +17,7 @@ import { DeleteUsed } from "@/ui/DeleteUsed";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { Fields } from "@/ui/form/Fields";
 import type { FormField, FormValues } from "@/ui/form/values";
+import { useThingTitle } from "@/ui/pageTitle";
 import { copyOf, PARTS, partText, withTexts, type Texts } from "./editing";
 import { Preview } from "./Preview";
 
@@ -180,6 +181,7 @@ function Editor({ stored, onStored }: { stored: Entity; onStored: (saved: Entity
 export default function WidgetEditor({ id }: { id: string }): ReactElement {
   const cache = useQueryClient();
   const type = useQuery({ queryKey: ["widget details", id], queryFn: () => api.get<Entity>(`/api/widgetType/${id}`), staleTime: Infinity });
+  useThingTitle(type.data?.name);
   if (type.isPending) {
     return <Waiting />;
   }

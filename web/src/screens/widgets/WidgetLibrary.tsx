@@ -1,6 +1,6 @@
 // The list of bundles of widgets; files of ThingsBoard's become bundles here.
 
-import { Button, FileButton, Group } from "@mantine/core";
+import { Button, FileButton } from "@mantine/core";
 import type { ReactElement } from "react";
 import { useLocation } from "wouter";
 import type { Json } from "@/dashboard/model";
@@ -25,17 +25,17 @@ export default function WidgetLibrary(): ReactElement | null {
     }
   };
   return KIND === undefined ? null : (
-    <>
-      <Group justify="flex-end" mb={4}>
+    <EntityList
+      kind={KIND}
+      tools={
         <FileButton accept="application/json" onChange={(file) => void bringIn(file)}>
           {(props) => (
-            <Button size="compact-sm" variant="default" {...props}>
+            <Button variant="default" {...props}>
               {t("Import a bundle")}
             </Button>
           )}
         </FileButton>
-      </Group>
-      <EntityList kind={KIND} />
-    </>
+      }
+    />
   );
 }

@@ -48,7 +48,7 @@ export interface GridProps<T> {
   /** Whether rows may be higher than one line. */
   tall?: boolean;
   sticky?: boolean;
-  empty: string;
+  empty: ReactNode;
 }
 
 interface RowProps<T> {

@@ -16,6 +16,8 @@ export interface GridColumn<T> {
   text: (row: T) => string;
   /** What rows are sorted by in the browser, where it isn't the text. */
   value?: ((row: T) => string | number) | undefined;
+  /** The entity whose name the cell has; it leads there. */
+  leadsTo?: ((row: T) => { entityType: string; id: string } | undefined) | undefined;
   /** What the cell shows instead of its text. */
   show?: ((row: T) => ReactNode) | undefined;
   style?: ((row: T) => CSSProperties | undefined) | undefined;

@@ -44,6 +44,8 @@ export interface TableProps<T> extends PagesSource {
   name?: string;
   /** The state, where its owner has parts of it. One that is in the address has views, which can be named and linked to. */
   control?: ListControl;
+  /** What stands where there is nothing yet. */
+  whenEmpty?: ReactNode;
   /** What the address calls the filters. */
   filterNames?: readonly string[];
 }
@@ -187,7 +189,7 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
           selected={props.bulk === undefined ? undefined : selection}
           onOpen={onOpen}
           {...(props.onKey === undefined ? {} : { onKey: props.onKey })}
-          empty={t(seen.search === "" && Object.values(seen.filters).every((text) => text === "") ? "Nothing is here yet." : "Nothing matches the search.")}
+          empty={seen.search !== "" || Object.values(seen.filters).some((value) => value !== "") ? t("Nothing matches the search.") : (props.whenEmpty ?? t("Nothing is here yet."))}
         />
       )}
     </div>

@@ -1,8 +1,9 @@
 // Analogue gauges: a needle over a dial, a compass, a thermometer.
 
-import type { ReactElement } from "react";
+import type { CSSProperties, ReactElement } from "react";
 import { list, number, object, text } from "@/dashboard/json";
-import { safeColor } from "../color";
+import { LETTERS_ON } from "@/dashboard/look";
+import { inkColor, safeColor, schemeOn } from "../color";
 import { chosen } from "../timeChart/settings";
 import { onCircle, ringPath, ticksOf } from "../shapes";
 import { shareOf } from "../values";
@@ -17,6 +18,14 @@ function plateOf(value: unknown): string | undefined {
   return color === undefined || /^#(fff(fff)?|000(000)?)$/i.test(color) ? undefined : color;
 }
 
+/** What is drawn on a plate of its own keeps the colours that were chosen for it, whatever the theme. */
+function onPlate(plate: string | undefined): CSSProperties {
+  const scheme = plate === undefined ? undefined : schemeOn(plate);
+  return scheme === undefined ? {} : { colorScheme: scheme, color: LETTERS_ON[scheme] };
+}
+
+const tickColor = (value: unknown): string => inkColor(chosen(value) ?? "currentColor");
+
 export function Needle({ shown, value, settings, scale, color }: FaceProps): ReactElement {
   const sweep = number(settings["ticksAngle"]) ?? 270;
   const start = (number(settings["startAngle"]) ?? 45) - 180;
@@ -28,23 +37,24 @@ export function Needle({ shown, value, settings, scale, color }: FaceProps): Rea
   const minor = between < 2 ? [] : major.flatMap((tick) => Array.from({ length: between - 1 }, (_, n) => tick + (step * (n + 1)) / between)).filter((tick) => tick <= scale[1]);
   const width = Math.min(15, Math.max(1, (number(settings["highlightsWidth"]) ?? 15) / 4));
   const mark = (tick: number, length: number): [[number, number], [number, number]] => [onCircle(50, 50, 45, angle(tick)), onCircle(50, 50, 45 - length, angle(tick))];
+  const plate = plateOf(settings["colorPlate"]);
   return (
-    <>
-      <circle cx="50" cy="50" r="48" fill={plateOf(settings["colorPlate"]) ?? "none"} stroke={settings["showBorder"] === false ? "none" : LINE} strokeWidth="1.5" />
+    <g style={onPlate(plate)}>
+      <circle cx="50" cy="50" r="48" fill={plate ?? "none"} stroke={settings["showBorder"] === false ? "none" : LINE} strokeWidth="1.5" />
       {list(settings["highlights"]).map((stored, n) => {
         const { from, to, color: own } = object(stored);
         return <path key={n} d={ringPath(50, 50, 45, 45 - width, angle(number(from) ?? scale[0]), angle(number(to) ?? scale[1]))} fill={safeColor(own) ?? "transparent"} />;
       })}
       {minor.map((tick) => {
         const [[x1, y1], [x2, y2]] = mark(tick, 2.5);
-        return <line key={tick} x1={x1} y1={y1} x2={x2} y2={y2} stroke={chosen(settings["colorMinorTicks"]) ?? "currentColor"} strokeWidth="0.4" />;
+        return <line key={tick} x1={x1} y1={y1} x2={x2} y2={y2} style={{ stroke: tickColor(settings["colorMinorTicks"]) }} strokeWidth="0.4" />;
       })}
       {major.map((tick) => {
         const [[x1, y1], [x2, y2]] = mark(tick, 5);
         const [x, y] = onCircle(50, 50, 33, angle(tick));
         return (
           <g key={tick}>
-            <line x1={x1} y1={y1} x2={x2} y2={y2} stroke={chosen(settings["colorMajorTicks"]) ?? "currentColor"} strokeWidth="0.8" />
+            <line x1={x1} y1={y1} x2={x2} y2={y2} style={{ stroke: tickColor(settings["colorMajorTicks"]) }} strokeWidth="0.8" />
             <text x={x} y={y + 1.6} className={classes["tick"]} style={inkOf(settings, "numbersFont", LETTERS.analogue)}>
               {short(tick)}
             </text>
@@ -63,7 +73,7 @@ export function Needle({ shown, value, settings, scale, color }: FaceProps): Rea
           {shown}
         </text>
       )}
-    </>
+    </g>
   );
 }
 
@@ -72,7 +82,7 @@ export function Compass({ shown, value, color, settings }: FaceProps): ReactElem
   const plate = plateOf(settings["colorPlate"]);
   const shownNames = names.length === 8 ? names : ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
   return (
-    <>
+    <g style={onPlate(plate)}>
       <circle cx="50" cy="50" r="47" fill={plate ?? "none"} stroke={settings["showBorder"] === false ? "none" : LINE} strokeWidth="1.5" />
       {shownNames.map((name, n) => {
         const [x, y] = onCircle(50, 50, 39, n * 45);
@@ -90,7 +100,7 @@ export function Compass({ shown, value, color, settings }: FaceProps): ReactElem
       <text x="50" y="65" className={classes["middle"]}>
         {shown}
       </text>
-    </>
+    </g>
   );
 }
 

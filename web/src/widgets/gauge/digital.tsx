@@ -3,6 +3,7 @@
 import type { CSSProperties, ReactElement } from "react";
 import { fontStyle } from "@/dashboard/look";
 import { list, number, object, text, type Json } from "@/dashboard/json";
+import { inkColor } from "../color";
 import { chosen } from "../timeChart/settings";
 import { onCircle } from "../shapes";
 import { shareOf } from "../values";
@@ -29,7 +30,7 @@ export function inkOf(settings: Json, font: string, scale = LETTERS.digital): CS
   const [color, size] = [chosen(stored["color"]), number(stored["size"])];
   const { fontWeight, fontStyle: style } = fontStyle(stored);
   return {
-    ...(color === undefined ? {} : { fill: color }),
+    ...(color === undefined ? {} : { fill: inkColor(color) }),
     ...(size === undefined ? {} : { fontSize: `${Math.min(30, Math.max(2, size * scale)).toFixed(2)}px` }),
     ...(fontWeight === undefined ? {} : { fontWeight }),
     ...(style === undefined ? {} : { fontStyle: style }),

@@ -40,6 +40,13 @@ export function screenFor(named: string, authority: Authority): ScreenRow | unde
   return SCREENS.find((row) => row.path === path && row.roles.includes(authority));
 }
 
+/** Returns the address of a screen of ThingsBoard's here, or of one thing below it, for a role that may use it. */
+export function addressFor(path: string, authority: Authority): string | undefined {
+  const screen = screenFor(path, authority);
+  const above = offeredTo(authority).find((row) => path.startsWith(`${row.path}/`));
+  return screen?.path ?? (above === undefined ? undefined : path);
+}
+
 /** The screens that the menu offers to a role. */
 export function offeredTo(authority: Authority): ScreenRow[] {
   return SCREENS.filter((row) => row.section !== undefined && row.roles.includes(authority) && row.path !== "/home");

@@ -7,7 +7,7 @@ import { CleanHtml, cleanStyle } from "@/ui/cleaned";
 
 /** What functions of a widget find in their context. */
 export function functionContext(widget: Widget): Json {
-  return { settings: widget.settings, widgetConfig: { title: widget.title, settings: widget.settings }, widgetTitle: widget.title };
+  return { settings: widget.settings, widgetConfig: { title: widget.title, settings: widget.settings }, widgetTitle: widget.title, dashboardWidget: { widgetLayout: {} } };
 }
 
 interface CellProps {
