@@ -42,6 +42,8 @@ export function EntityPicker({ label, description, required, list, value, pick, 
   const [path, query] = list.split("?");
   const found = useQuery({
     queryKey: ["picker", list, wanted],
+    // What is offered can be chosen until the next answer is there.
+    placeholderData: (before: PageData<Entity> | undefined, query) => (query?.queryKey[1] === list ? before : undefined),
     queryFn: () =>
       api.get<PageData<Entity>>(path ?? list, { ...Object.fromEntries(new URLSearchParams(query)), pageSize: OFFERED, page: 0, textSearch: wanted }),
   });
