@@ -17,7 +17,7 @@ from harness.kafka import kafka_server
 from harness.postgres import Postgres, PostgresRelay, create_database, postgres_server
 from harness.relay import Relay
 from harness.server import Server, eventually
-from harness.watched import WatchedDevices
+from harness.watched import SETTINGS, WatchedDevices
 
 SECONDS = float(os.environ.get("SCALE_SECONDS", 2))
 KILLS = int(os.environ.get("SCALE_KILLS", 1))
@@ -67,8 +67,9 @@ def test_nothing_is_lost_or_doubled_whatever_becomes_of_the_servers(make_server,
                 # Small, so that rows are packed into chunks meanwhile.
                 "FIELDLINE_SERIES_PACK_BYTES": "256KiB",
             }
+            | SETTINGS
         )
-        devices = WatchedDevices(server.start(within=START_WITHIN_S).rest(), DEVICES)
+        devices = WatchedDevices(server.start(within=START_WITHIN_S), DEVICES)
         fates = {}
         for name, one, relay in [
             ("kafka", kafka, kafka_relay),

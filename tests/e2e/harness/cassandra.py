@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .processes import is_gone
+from .processes import free_port, is_gone
 from .server import REPOSITORY
 
 TOLD = ["FIELDLINE_TEST_CASSANDRA_NODES", "FIELDLINE_TEST_CASSANDRA_PID", "FIELDLINE_TEST_CASSANDRA_HOME"]
@@ -26,6 +26,7 @@ class Cassandra:
         self.address, self.home, self.token = address, home, token
         self.pid = pid
         self.program = home / "start"
+        self.management = self.port + 2
         self.again: subprocess.Popen | None = None
         """The node, where a test has started it again."""
 
@@ -58,8 +59,7 @@ class Cassandra:
     def start(self) -> None:
         """Starts a killed node on what it has left, and waits until it is ready."""
         log = self.home / f"log-{time.monotonic_ns()}"
-        # The port of its management: one that nobody uses now, next to the two others.
-        command = [self.program, self.home, str(self.token), str(self.port + 2)]
+        command = [self.program, self.home, str(self.token), str(self.management)]
         with log.open("wb") as output:
             self.again = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
         self.pid = self.again.pid
@@ -83,6 +83,8 @@ class Cassandra:
         (conf / "cassandra.yaml").write_text(settings + "auto_bootstrap: false\n")
         other = Cassandra(f"{host}:{self.port}", 0, home, HALF_RING)
         other.program = self.program
+        # This is on the same address.
+        other.management = free_port()
         try:
             other.start()
             yield other
