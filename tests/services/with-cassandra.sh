@@ -126,6 +126,8 @@ cat >"$directory/start" <<START
 # start HOME TOKEN JMX-PORT
 home=\$1
 mkdir -p "\$home/tmp"
+# A crash of Java leaves its report here.
+cd "\$home"
 exec java -javaagent:"$agent" -Xss256k -Xms512m -Xmx512m -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m \
     -Djava.io.tmpdir="\$home/tmp" -Djna.tmpdir="\$home/tmp" \
     -Djna.nosys=true -Djdk.attach.allowAttachSelf=true -Dcassandra-foreground=yes \

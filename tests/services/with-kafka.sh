@@ -65,7 +65,7 @@ start() {
         cat "$directory/format.log" >&2
         exit 1
     }
-    java -Djava.awt.headless=true -Xms256m -Xmx512m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
+    java -XX:ErrorFile="$directory/crash.log" -Djava.awt.headless=true -Xms256m -Xmx512m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
         -Dorg.slf4j.simpleLogger.log.kafka.server=info -cp "$library/*" kafka.Kafka "$directory/server.properties" \
         >"$directory/log" 2>&1 &
     server_pid=$!

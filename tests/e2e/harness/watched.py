@@ -17,7 +17,9 @@ PERIOD, HIGH, REPEATS = 100, 40, 5
 """The phase of a number is what is left over by the period. The alarm is raised by the fifth phase in succession that is high,
 and cleared by one that is low."""
 SETTLED_WITHIN_S = 120
-MOVED_MS = 1000
+MOVED_MS = 60_000
+"""How far points that the server gives times are moved at most: where more than one comes in a millisecond, each is moved behind
+the last."""
 BATCH_WITHIN_MS = 300_000
 SETTINGS = {"FIELDLINE_RULES_LANES_PATIENCE": f"{BATCH_WITHIN_MS}ms"}
 """Messages that are late go on in the background, and begin anew behind others after a crash: what counts in the order of messages is
@@ -128,7 +130,7 @@ class WatchedDevices:
             if any(start <= alarm["startTs"] < end for start, end in ranges)
         ]
         times = sorted(alarm["startTs"] for alarm in found)
-        # Where the server gives times, points of one millisecond are moved apart, and alarms are not.
+        # Alarms have the times of their messages, which are not moved.
         apart = [0 if ts < BASE_TS * 11 // 10 else MOVED_MS for ts in raised]
         assert len(times) == len(raised) and all(
             0 <= ts - time <= most for ts, time, most in zip(raised, times, apart, strict=True)
