@@ -11,7 +11,9 @@
 #   make kill KILLS=200               kill -9 under load, so many times
 #   make overload OVERLOAD_MINUTES=10 ten times what can be sustained
 #   make soak SOAK_MINUTES=30         half of the greatest load
-#   make scale SCALE_SECONDS=60 SCALE_KILLS=25  each of Kafka, PostgreSQL and Cassandra frozen or cut off for so long
+#   make scale SCALE_SECONDS=60 SCALE_KILLS=25  each of Kafka, PostgreSQL and Cassandra frozen, killed and cut off for so long,
+#                                     PostgreSQL set back by SCALE_BACK_SECONDS, full disks
+#   make test-cassandra CASSANDRA_VERSION=4.1.10  the program on another release of Cassandra
 #   make pause PAUSE_SECONDS=20       a process that is stopped for a while
 #   make test-hostile HOSTILE_SECONDS=60  each attack of a hostile tenant for so long
 #   make devices DEVICES=1000000 CONNECTED=15000
@@ -34,13 +36,17 @@ SOAK_MINUTES ?= 30
 PAUSE_SECONDS ?= 20
 SCALE_SECONDS ?= 60
 SCALE_KILLS ?= 25
+SCALE_BACK_SECONDS ?= 30
+# All fates if none are named, such as "kafka_killed postgres_frozen".
+SCALE_FATES ?=
+CASSANDRA_VERSION ?= 4.1.10
 HOSTILE_SECONDS ?= 5
 DEVICES ?= 1000000
 CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run run-scale dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-cassandra-tls test-attacks test-e2e test-e2e-scale test-hostile kill overload soak pause scale devices
+.PHONY: run run-scale dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-cassandra-tls test-cassandra test-attacks test-e2e test-e2e-scale test-hostile kill overload soak pause scale devices
 .NOTPARALLEL:
 
 run: build
@@ -150,7 +156,11 @@ pause: test-install build
 	PAUSE_SECONDS=$(PAUSE_SECONDS) $(E2E) -s tests/e2e/test_pause.py
 
 scale: test-install build
-	SCALE_SECONDS=$(SCALE_SECONDS) SCALE_KILLS=$(SCALE_KILLS) $(E2E) -s tests/e2e/test_scale_fates.py
+	SCALE_SECONDS=$(SCALE_SECONDS) SCALE_KILLS=$(SCALE_KILLS) SCALE_BACK_SECONDS=$(SCALE_BACK_SECONDS) \
+		SCALE_FATES="$(SCALE_FATES)" $(E2E) -s tests/e2e/test_scale_fates.py tests/e2e/test_scale_losses.py $(PYTEST)
+
+test-cassandra: test-install build
+	CASSANDRA_VERSION=$(CASSANDRA_VERSION) $(E2E) -s tests/e2e/test_cassandra.py tests/e2e/test_scale_fates.py $(PYTEST)
 
 devices: test-install build
 	DEVICES=$(DEVICES) CONNECTED=$(CONNECTED) $(E2E) -s tests/e2e/test_many_devices.py

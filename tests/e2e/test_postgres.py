@@ -5,7 +5,7 @@ import time
 import pytest
 
 from harness.load import Load, Tally
-from harness.postgres import Relay, create_database, postgres_server, sql
+from harness.postgres import PostgresRelay, create_database, postgres_server, sql
 from harness.rest import telemetry
 from harness.server import StartFailed, eventually, run_cli
 
@@ -74,7 +74,7 @@ TENANT_LOGIN = ("tenant@thingsboard.org", "tenant")
 
 @pytest.mark.timeout(120)
 def test_devices_are_served_while_the_database_is_out_of_reach(make_server, database):
-    relay = Relay(database)
+    relay = PostgresRelay(database)
     server = make_server(env=settings(relay.url))
     rest = server.start().rest()
     tallies = [Tally(rest.create_device(), "n") for _ in range(DEVICES)]

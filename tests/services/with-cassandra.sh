@@ -4,6 +4,12 @@
 # The command finds the node in FIELDLINE_TEST_CASSANDRA_NODES (host:port, without users or TLS), and its process in
 # FIELDLINE_TEST_CASSANDRA_PID. CASSANDRA_VERSION=4.1.10 chooses another release.
 #
+# FIELDLINE_TEST_CASSANDRA_HOME/start HOME TOKEN JMX-PORT starts the node of that directory, whose settings are in HOME/conf: the
+# same one once more, or another one with a copy of its settings.
+#
+# CASSANDRA_SYNC=group makes it acknowledge only what its commit log has, so that kill -9 of it loses nothing; it may lose the
+# last 100 ms otherwise. CASSANDRA_BROADCAST=127.0.0.2 is the address at which it tells clients that it is.
+#
 # CASSANDRA_TLS=1 makes it ask for TLS with a client's certificate and for the user cassandra with that password; the
 # certificates (make-certificates.sh) are then in FIELDLINE_TEST_CASSANDRA_TLS.
 #
@@ -66,6 +72,13 @@ client_encryption_options:
 SETTINGS
 }
 
+sync="commitlog_sync: periodic
+commitlog_sync_period: 10000ms"
+if [ "${CASSANDRA_SYNC:-}" = group ]; then
+    sync="commitlog_sync: group
+commitlog_sync_group_window: 10ms"
+fi
+
 write_settings() {
     mkdir -p "$directory/conf" "$directory/data" "$directory/tmp"
     cat >"$directory/conf/cassandra.yaml" <<SETTINGS
@@ -79,6 +92,7 @@ seed_provider:
       - seeds: "127.0.0.1:$gossip"
 listen_address: 127.0.0.1
 rpc_address: 127.0.0.1
+broadcast_rpc_address: ${CASSANDRA_BROADCAST:-127.0.0.1}
 storage_port: $gossip
 native_transport_port: $native
 start_native_transport: true
@@ -90,8 +104,7 @@ commitlog_directory: $directory/data/commitlog
 saved_caches_directory: $directory/data/saved_caches
 hints_directory: $directory/data/hints
 cdc_raw_directory: $directory/data/cdc_raw
-commitlog_sync: periodic
-commitlog_sync_period: 10000ms
+$sync
 commitlog_segment_size: 32MiB
 commitlog_total_space: 256MiB
 concurrent_reads: 16
@@ -108,6 +121,24 @@ SETTINGS
 SETTINGS
 }
 
+cat >"$directory/start" <<START
+#!/bin/sh
+# start HOME TOKEN JMX-PORT
+home=\$1
+mkdir -p "\$home/tmp"
+# A crash of Java leaves its report here.
+cd "\$home"
+exec java -javaagent:"$agent" -Xss256k -Xms512m -Xmx512m -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m \
+    -Djava.io.tmpdir="\$home/tmp" -Djna.tmpdir="\$home/tmp" \
+    -Djna.nosys=true -Djdk.attach.allowAttachSelf=true -Dcassandra-foreground=yes \
+    -Dcassandra.config="file://\$home/conf/cassandra.yaml" -Dcassandra.storagedir="\$home/data" \
+    -Dcassandra.logdir="\$home" -Dlogback.configurationFile="\$home/conf/logback.xml" \
+    -Dcassandra.jmx.local.port="\$3" -Dcassandra.skip_wait_for_gossip_to_settle=0 \
+    -Dcassandra.ring_delay_ms=1 -Dcassandra.superuser_setup_delay_ms=0 -Dcassandra.initial_token="\$2" \
+    $opened -cp "$library/*" org.apache.cassandra.service.CassandraDaemon
+START
+chmod +x "$directory/start"
+
 start() {
     native=$port
     gossip=$((port + 1))
@@ -117,15 +148,7 @@ start() {
     if [ -n "$certificates" ]; then
         write_tls_settings
     fi
-    # shellcheck disable=SC2086
-    java -javaagent:"$agent" -Xss256k -Xms512m -Xmx512m -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m \
-        -Djava.io.tmpdir="$directory/tmp" -Djna.tmpdir="$directory/tmp" \
-        -Djna.nosys=true -Djdk.attach.allowAttachSelf=true -Dcassandra-foreground=yes \
-        -Dcassandra.config="file://$directory/conf/cassandra.yaml" -Dcassandra.storagedir="$directory/data" \
-        -Dcassandra.logdir="$directory" -Dlogback.configurationFile="$directory/conf/logback.xml" \
-        -Dcassandra.jmx.local.port="$management" -Dcassandra.skip_wait_for_gossip_to_settle=0 \
-        -Dcassandra.ring_delay_ms=1 -Dcassandra.superuser_setup_delay_ms=0 -Dcassandra.initial_token=0 \
-        $opened -cp "$library/*" org.apache.cassandra.service.CassandraDaemon >"$directory/log" 2>&1 &
+    "$directory/start" "$directory" 0 "$management" >"$directory/log" 2>&1 &
     server_pid=$!
     # It says that it listens for clients before it does, and also when the port is taken.
     comes_up "$directory/log" "$ready" 180
@@ -134,6 +157,7 @@ on_a_free_port start 5 "$directory/log"
 
 FIELDLINE_TEST_CASSANDRA_NODES=127.0.0.1:$native
 FIELDLINE_TEST_CASSANDRA_PID=$server_pid
+FIELDLINE_TEST_CASSANDRA_HOME=$directory
 FIELDLINE_TEST_CASSANDRA_TLS=$certificates
-export FIELDLINE_TEST_CASSANDRA_NODES FIELDLINE_TEST_CASSANDRA_PID FIELDLINE_TEST_CASSANDRA_TLS
+export FIELDLINE_TEST_CASSANDRA_NODES FIELDLINE_TEST_CASSANDRA_PID FIELDLINE_TEST_CASSANDRA_HOME FIELDLINE_TEST_CASSANDRA_TLS
 "$@"

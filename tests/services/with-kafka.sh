@@ -5,6 +5,8 @@
 # with a certificate of the authority in the file FIELDLINE_TEST_KAFKA_CA, and takes the user "alice" with the password
 # "alice-secret" by PLAIN and SCRAM-SHA-256. FIELDLINE_TEST_KAFKA_CLASSPATH holds its Java tools.
 #
+# KAFKA_ADVERTISED=host:port is the address in clear at which it tells clients that it is, such as that of a relay.
+#
 # Its programs come from Maven the first time and are kept under target/services.
 set -eu
 
@@ -23,7 +25,7 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:$controller
 listeners=PLAINTEXT://127.0.0.1:$plain,SASL_SSL://127.0.0.1:$sasl,CONTROLLER://127.0.0.1:$controller
-advertised.listeners=PLAINTEXT://127.0.0.1:$plain,SASL_SSL://127.0.0.1:$sasl
+advertised.listeners=PLAINTEXT://${KAFKA_ADVERTISED:-127.0.0.1:$plain},SASL_SSL://127.0.0.1:$sasl
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
@@ -63,7 +65,7 @@ start() {
         cat "$directory/format.log" >&2
         exit 1
     }
-    java -Djava.awt.headless=true -Xms256m -Xmx512m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
+    java -XX:ErrorFile="$directory/crash.log" -Djava.awt.headless=true -Xms256m -Xmx512m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
         -Dorg.slf4j.simpleLogger.log.kafka.server=info -cp "$library/*" kafka.Kafka "$directory/server.properties" \
         >"$directory/log" 2>&1 &
     server_pid=$!

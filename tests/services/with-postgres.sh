@@ -5,6 +5,7 @@
 # in a temporary directory, and is stopped and removed with it when the command ends. Nothing is installed.
 #
 # POSTGRES_TLS=1 makes it refuse connections in clear; the URL then names the authority of its certificate.
+# POSTGRES_DURABLE=1 lets it acknowledge only what it has written, so that kill -9 of its processes loses nothing.
 set -eu
 
 service=postgres
@@ -79,10 +80,15 @@ if [ -n "${POSTGRES_TLS:-}" ]; then
     query="sslmode=verify-full&sslrootcert=$certificates/ca.pem"
 fi
 
+commit=off
+if [ -n "${POSTGRES_DURABLE:-}" ]; then
+    commit=on
+fi
+
 start() {
     settings="-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200"
-    # What is thrown away need not survive a crash.
-    settings="$settings -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=64MB $tls"
+    # What is thrown away need not survive a crash of the machine, nor one of the server unless somebody wants that.
+    settings="$settings -c fsync=off -c synchronous_commit=$commit -c full_page_writes=off -c shared_buffers=64MB $tls"
     server "$bin/pg_ctl" -D "$data" -l "$log" -w -t 60 -o "$settings" start >/dev/null 2>&1 && started=yes
 }
 on_a_free_port start 10 "$log"

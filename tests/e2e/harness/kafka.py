@@ -11,7 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .server import REPOSITORY
+from .processes import is_gone
+from .relay import Relay
+from .server import REPOSITORY, split_address
 
 TOLD = [
     "FIELDLINE_TEST_KAFKA",
@@ -19,7 +21,7 @@ TOLD = [
     "FIELDLINE_TEST_KAFKA_SETTINGS",
     "FIELDLINE_TEST_KAFKA_CLASSPATH",
 ]
-START_WITHIN_S = 90
+START_WITHIN_S = 240
 
 
 class Kafka:
@@ -31,6 +33,11 @@ class Kafka:
         self.again: subprocess.Popen | None = None
         """The broker, where a test has started it again."""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the broker has not ended."""
+        return not is_gone(self.pid)
+
     def freeze(self) -> None:
         """Stops the broker where it is."""
         os.kill(self.pid, signal.SIGSTOP)
@@ -41,7 +48,8 @@ class Kafka:
 
     def kill(self) -> None:
         """Ends the broker without a chance to write anything."""
-        os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
         if self.again is not None:
             self.again.wait(30)
             self.again = None
@@ -74,8 +82,12 @@ class Kafka:
 
     def topics(self, *arguments: str) -> str:
         """Runs Kafka's own tool for topics."""
+        return self.tool("TopicCommand", *arguments)
+
+    def tool(self, name: str, *arguments: str | Path) -> str:
+        """Runs one of Kafka's own tools; gives what it has said."""
         done = subprocess.run(
-            ["java", "-cp", self.classpath, "org.apache.kafka.tools.TopicCommand"]
+            ["java", "-cp", self.classpath, f"org.apache.kafka.tools.{name}"]
             + ["--bootstrap-server", self.address, *arguments],
             text=True,
             capture_output=True,
@@ -141,8 +153,11 @@ def kafka_cluster(classpath: str, home: Path) -> Iterator[list[Kafka]]:
 
 
 @contextlib.contextmanager
-def kafka_server() -> Iterator[Kafka]:
-    """Starts a broker that ends with the block."""
+def kafka_server(*, relay: Relay | None = None, home: Path | None = None) -> Iterator[Kafka]:
+    """Starts a broker that ends with the block.
+
+    With a relay, clients are told to use that. All that it keeps is in the directory `home`, where one is given.
+    """
     # The shell lives as long as the pipe to it is open.
     command = ["sh", "-c", "".join(f'echo "${name}"; ' for name in TOLD) + "exec cat >/dev/null"]
     script = subprocess.Popen(
@@ -150,11 +165,14 @@ def kafka_server() -> Iterator[Kafka]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        env=os.environ | {"KAFKA_ADVERTISED": relay.address if relay else ""} | ({"TMPDIR": str(home)} if home else {}),
     )
     kafka = None
     try:
         address, pid, settings, classpath = (script.stdout.readline().strip() for _ in TOLD)
         assert classpath, "Kafka did not start"
+        if relay is not None:
+            relay.target = split_address(address)
         kafka = Kafka(address, int(pid), Path(settings), classpath)
         yield kafka
     finally:

@@ -12,6 +12,7 @@ import json
 import struct
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from . import wire
@@ -26,12 +27,18 @@ class Tally:
 
     device: Device
     key: str
+    first: int = 0
+    """Where its numbers begin."""
     sent: int = 0
+    """The number that comes next."""
     acknowledged: set[int] = field(default_factory=set)
     attribute_acknowledged: int = -1
     """The newest value of the client attribute that was acknowledged."""
     refusals: int = 0
     """Answers that said no."""
+
+    def __post_init__(self):
+        self.sent = max(self.sent, self.first)
 
     def check(self, points: list[dict]) -> None:
         """Insists that every acknowledged point is among those stored, and that none is stored twice."""
@@ -44,15 +51,16 @@ class Tally:
         assert len(stored) == len(set(stored)), (
             f"{len(stored) - len(set(stored))} points of {self.device.name}/{self.key} are stored more than once"
         )
-        unknown = set(stored).difference(range(self.sent))
+        unknown = set(stored).difference(range(self.first, self.sent))
         assert not unknown, f"{self.device.name}/{self.key} holds points that nobody sent: {sorted(unknown)[:10]}"
 
 
 class MqttPublisher(asyncio.Protocol):
     """Keeps a window of QoS 1 messages in flight on one MQTT 3.1.1 connection."""
 
-    def __init__(self, tally: Tally, window: int, base_ts: int | None, attribute_every: int = 0):
+    def __init__(self, tally: Tally, window: int, base_ts: int | None, attribute_every: int = 0, more=lambda _: {}):
         self.tally, self.window, self.base_ts, self.attribute_every = tally, window, base_ts, attribute_every
+        self.more = more
         self.in_flight: deque[tuple[int, int, bool]] = deque()
         self.packet_id = 0
         self.pending = b""
@@ -103,7 +111,7 @@ class MqttPublisher(asyncio.Protocol):
         self.transport.write(b"".join(frames))
 
     def _telemetry(self, number: int) -> str:
-        values = f'{{"{self.tally.key}":{number}}}'
+        values = json.dumps({self.tally.key: number} | self.more(number), separators=(",", ":"))
         return values if self.base_ts is None else f'{{"ts":{self.base_ts + number},"values":{values}}}'
 
     def _frame(self, topic: str, payload: str, number: int, is_attribute: bool) -> bytes:
@@ -127,8 +135,8 @@ class MqttPublisher(asyncio.Protocol):
 class HttpPublisher(asyncio.Protocol):
     """Posts one message after the other on a kept-alive HTTP connection."""
 
-    def __init__(self, tally: Tally, host: str):
-        self.tally, self.host = tally, host
+    def __init__(self, tally: Tally, host: str, more=lambda _: {}):
+        self.tally, self.host, self.more = tally, host, more
         self.pending = b""
         self.stopping = False
         self.done = asyncio.get_running_loop().create_future()
@@ -138,7 +146,7 @@ class HttpPublisher(asyncio.Protocol):
         self._post()
 
     def _post(self) -> None:
-        body = json.dumps({self.tally.key: self.tally.sent})
+        body = json.dumps({self.tally.key: self.tally.sent} | self.more(self.tally.sent))
         self.tally.sent += 1
         self.transport.write(
             f"POST /api/v1/{self.tally.device.token}/telemetry HTTP/1.1\r\nHost: {self.host}\r\n"
@@ -174,10 +182,23 @@ class HttpPublisher(asyncio.Protocol):
 
 
 class Load:
-    """Publishers on a thread of their own, so that the test is free to be unkind to the server meanwhile."""
+    """Publishers on a thread of their own, so that the test is free to be unkind to the server meanwhile.
 
-    def __init__(self, server, tallies: list[Tally], *, window: int = 20, base_ts: int | None = None, http: int = 0):
+    `more` gives further values that go with a number.
+    """
+
+    def __init__(
+        self,
+        server,
+        tallies: list[Tally],
+        *,
+        window: int = 20,
+        base_ts: int | None = None,
+        http: int = 0,
+        more: Callable[[int], dict] = lambda _: {},
+    ):
         self.server, self.tallies, self.window, self.base_ts, self.http = server, tallies, window, base_ts, http
+        self.more = more
         self._loop = asyncio.new_event_loop()
         self._publishers: list = []
         self._errors: list[BaseException] = []
@@ -227,9 +248,9 @@ class Load:
             over_http = index < self.http
             address = self.server.http_address if over_http else self.server.mqtt_address
             make = (
-                (lambda t=tally: HttpPublisher(t, self.server.listening["http"]))
+                (lambda t=tally: HttpPublisher(t, self.server.listening["http"], self.more))
                 if over_http
-                else (lambda t=tally, ts=base_ts: MqttPublisher(t, self.window, ts, attribute_every=50))
+                else (lambda t=tally, ts=base_ts: MqttPublisher(t, self.window, ts, 50, self.more))
             )
             try:
                 _, publisher = await self._loop.create_connection(make, *address)
