@@ -23,7 +23,7 @@ test("the pages of a device and of its dashboard have no findings", async ({ pag
       await expect(page.getByRole("tabpanel")).toBeVisible();
       await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
       if (tab === "Dashboard") {
-        await expect(page.locator("[data-value]").first()).toHaveText("21");
+        await expect(page.locator("[data-value]").first()).toHaveText("21 °C");
       }
       expect(await findings(page), `${tab} ${scheme}`).toEqual([]);
       await page.screenshot({ path: `test-results/screens/device_${tab.replaceAll(" ", "_")}_${scheme}.png` });

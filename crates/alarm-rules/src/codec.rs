@@ -1,8 +1,9 @@
 //! The stored form of a state.
 //!
-//! `version 1 · definition u64 · anchor zigzag · schedules varint · running count · running… · alarm count · alarm… ·
-//! fingerprint count · fingerprint u32…`, where running is `rule u64 · first zigzag · last zigzag · count varint` and an
-//! alarm is `alarm u64 · 0`, or `alarm u64 · 1 + severity · id 16 bytes · start zigzag`. Numbers are little-endian.
+//! `version 2 · definition u64 · anchor zigzag · schedules varint · running count · running… · alarm count · alarm… ·
+//! fingerprint count · fingerprint u32… · newest count · newest…`, where running is `rule u64 · first zigzag · last zigzag ·
+//! count varint`, an alarm is `alarm u64 · 0`, or `alarm u64 · 1 + severity · id 16 bytes · start zigzag`, and the time of a
+//! newest point is `0`, or `1 · time zigzag`. Numbers are little-endian. Version 1 ends with the fingerprints.
 
 use fieldline_model::entity::AlarmSeverity;
 use fieldline_model::kv::{CorruptData, read_varint, take_array, write_varint};
@@ -11,7 +12,9 @@ use uuid::Uuid;
 use super::rules::{MAX_ALARMS, MAX_INPUTS, MAX_RULES_PER_ALARM};
 use super::state::{ActiveAlarm, AlarmEntry, AlarmRuleProgress, AlarmRuleState, PartialMatch};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Without the times of the newest points.
+const VERSION_1: u8 = 1;
 
 impl AlarmRuleState {
     /// Appends the stored form.
@@ -45,6 +48,16 @@ impl AlarmRuleState {
         for fingerprint in &parts.seen {
             out.extend_from_slice(&fingerprint.to_le_bytes());
         }
+        write_varint(parts.newest.len() as u64, out);
+        for newest in &parts.newest {
+            match newest {
+                None => out.push(0),
+                Some(ts) => {
+                    out.push(1);
+                    write_signed(*ts, out);
+                }
+            }
+        }
     }
 
     /// Reads the stored form.
@@ -53,7 +66,8 @@ impl AlarmRuleState {
     /// Bytes that are no state of this version.
     pub fn decode(mut bytes: &[u8]) -> Result<Self, CorruptData> {
         let bytes = &mut bytes;
-        if take_array::<1>(bytes)? != [VERSION] {
+        let [version] = take_array(bytes)?;
+        if version != VERSION && version != VERSION_1 {
             return Err(CorruptData("unknown version of alarm state"));
         }
         let definition = u64::from_le_bytes(take_array(bytes)?);
@@ -89,10 +103,20 @@ impl AlarmRuleState {
         for _ in 0..read_count(bytes, MAX_INPUTS)? {
             seen.push(u32::from_le_bytes(take_array(bytes)?));
         }
+        parts.seen = seen.into();
+        if version != VERSION_1 {
+            let mut newest = Vec::new();
+            for _ in 0..read_count(bytes, MAX_INPUTS)? {
+                newest.push(match take_array(bytes)? {
+                    [0] => None,
+                    [_] => Some(read_signed(bytes)?),
+                });
+            }
+            parts.newest = newest.into();
+        }
         if !bytes.is_empty() {
             return Err(CorruptData("bytes behind alarm state"));
         }
-        parts.seen = seen.into();
         let mut state = Self {
             definition,
             anchor_ts,

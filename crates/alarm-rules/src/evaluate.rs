@@ -184,7 +184,8 @@ impl<'a> RuleEvaluation<'a, '_> {
         }
     }
 
-    /// The newest change of each value, unless the store has a newer point. Attributes have no order but that of arrival.
+    /// The newest change of each value, unless a newer point has counted already; of a value of which none has, unless the
+    /// store has a newer one. Attributes have no order but that of arrival.
     fn update_field(
         &mut self,
         state: &mut AlarmRuleState,
@@ -197,8 +198,14 @@ impl<'a> RuleEvaluation<'a, '_> {
             let stored = overlay
                 .change(change.input)
                 .map(|earlier| earlier.ts)
+                .or_else(|| state.newest(change.input))
                 .or_else(|| Some(self.values.get(usize::from(change.input))?.0));
-            if stored.is_none_or(|stored| stored <= change.ts) || !self.is_series(change.input) {
+            let is_series = self.is_series(change.input);
+            if stored.is_none_or(|stored| stored <= change.ts) || !is_series {
+                if is_series {
+                    let needs = self.rules.inputs.len();
+                    self.out.changed |= state.set_newest(needs, change.input, change.ts);
+                }
                 overlay.set(position);
                 updated.insert(change.input);
                 is_updated = true;

@@ -35,6 +35,9 @@ pub(super) struct AlarmRuleProgress {
     pub alarms: Vec<AlarmEntry>,
     /// Fingerprints of the values last seen, by need. Device profiles only.
     pub seen: Box<[u32]>,
+    /// Times of the newest points that counted, by need. Calculated fields only: the store may be ahead of the state, when
+    /// messages are done again after a crash.
+    pub newest: Box<[Option<i64>]>,
 }
 
 /// A rule that has begun to match.
@@ -93,6 +96,7 @@ impl AlarmRuleState {
             }
         }
         parts.seen = Box::default();
+        parts.newest = Box::default();
         self.compact();
         true
     }
@@ -152,6 +156,7 @@ impl AlarmRuleState {
                 + parts.running.capacity() * size_of::<PartialMatch>()
                 + parts.alarms.capacity() * size_of::<AlarmEntry>()
                 + size_of_val(&*parts.seen)
+                + size_of_val(&*parts.newest)
         })
     }
 
@@ -225,6 +230,21 @@ impl AlarmRuleState {
         slot.map_or(0, |slot| std::mem::replace(slot, fingerprint))
     }
 
+    /// The time of the newest point of a need that counted; `None` where none has since the rules are what they are.
+    pub(super) fn newest(&self, need: u16) -> Option<i64> {
+        *self.parts.as_deref()?.newest.get(usize::from(need))?
+    }
+
+    /// Notes the time of the newest point of a need; whether it is another one.
+    pub(super) fn set_newest(&mut self, needs: usize, need: u16, ts: i64) -> bool {
+        let parts = self.parts.get_or_insert_default();
+        if parts.newest.len() != needs {
+            parts.newest = vec![None; needs].into();
+        }
+        let slot = parts.newest.get_mut(usize::from(need));
+        slot.is_some_and(|slot| slot.replace(ts) != Some(ts))
+    }
+
     pub(super) const fn schedule_was_active(&self, position: usize) -> Option<bool> {
         let bits = self.schedules >> (2 * position);
         if bits & 1 == 0 { None } else { Some(bits & 2 != 0) }
@@ -249,7 +269,8 @@ impl AlarmRuleState {
         if parts.alarms.len() < parts.alarms.capacity() {
             parts.alarms.shrink_to_fit();
         }
-        if parts.running.is_empty() && parts.alarms.is_empty() && parts.seen.is_empty() {
+        let has_nothing = parts.running.is_empty() && parts.alarms.is_empty();
+        if has_nothing && parts.seen.is_empty() && parts.newest.is_empty() {
             self.parts = None;
         }
     }

@@ -69,7 +69,8 @@ class WatchedDevices:
         rest = server.rest()
         profile = rest.get("/api/deviceProfileInfo/default").json()["id"]
         rest.post("/api/calculatedField", {"entityId": profile} | TWICE)
-        change_default_profile(rest, profileData={"alarms": [OFTEN]})
+        change_default_profile(rest, profileData={"alarms": [OF_PROFILE]})
+        rest.post("/api/alarm/rule", {"entityId": profile} | OF_FIELD)
         chain = Chain().line(
             (("profile.TbDeviceProfileNode", {}), "Success"), (SWITCH, "Post telemetry"), (SAVE, "Success")
         )
@@ -124,26 +125,31 @@ class WatchedDevices:
             f"{sum(twice[ts] != wanted[ts] for ts in twice.keys() & wanted.keys())} are wrong"
         )
         raised, state = rises(values, one.state[device])
-        found = [
+        is_last = one is self.rounds[-1]
+        alarms = [
             alarm
             for alarm in all_alarms(rest, device, one.began)
             if any(start <= alarm["startTs"] < end for start, end in ranges)
         ]
-        times = sorted(alarm["startTs"] for alarm in found)
-        # Alarms have the times of their messages, which are not moved.
-        apart = [0 if ts < BASE_TS * 11 // 10 else MOVED_MS for ts in raised]
-        assert len(times) == len(raised) and all(
-            0 <= ts - time <= most for ts, time, most in zip(raised, times, apart, strict=True)
-        ), (
-            f"{name}: {len(times)} alarms, not {len(raised)}; missing {sorted(set(raised).difference(times))[:5]}, "
-            f"too many {sorted(set(times).difference(raised))[:5]}, twice {len(times) - len(set(times))}"
-        )
-        active = [alarm["startTs"] for alarm in found if not alarm["cleared"]]
-        is_last = one is self.rounds[-1]
-        assert active == (times[-1:] if is_last and state[0] else []), f"{name}: alarms that are active: {active}"
+        for kind in (OF_PROFILE["alarmType"], OF_FIELD["name"]):
+            found = [alarm for alarm in alarms if alarm["type"] == kind]
+            times = sorted(alarm["startTs"] for alarm in found)
+            # Alarms of a profile have the times of their messages, which are not moved.
+            is_exact = kind == OF_FIELD["name"]
+            apart = [0 if is_exact or ts < BASE_TS * 11 // 10 else MOVED_MS for ts in raised]
+            assert len(times) == len(raised) and all(
+                0 <= ts - time <= most for ts, time, most in zip(raised, times, apart, strict=True)
+            ), (
+                f"{name}: {len(times)} alarms {kind}, not {len(raised)}; missing {sorted(set(raised).difference(times))[:5]}, "
+                f"too many {sorted(set(times).difference(raised))[:5]}, twice {len(times) - len(set(times))}"
+            )
+            active = [alarm["startTs"] for alarm in found if not alarm["cleared"]]
+            assert active == (times[-1:] if is_last and state[0] else []), (
+                f"{name}: alarms {kind} that are active: {active}"
+            )
         if is_last:
             self.state[device] = state
-            self.alarms += len(raised)
+            self.alarms += 2 * len(raised)
         return True
 
 
@@ -172,18 +178,36 @@ TWICE = {
 }
 
 
-def _condition(operation: str, spec: dict) -> dict:
+def _of_profile(operation: str, spec: dict) -> dict:
     predicate = {"type": "NUMERIC", "operation": operation, "value": {"defaultValue": HIGH}}
     key = {"type": "TIME_SERIES", "key": "phase"}
     condition = {"condition": [{"key": key, "valueType": "NUMERIC", "predicate": predicate}], "spec": spec}
     return {"condition": condition, "schedule": None, "alarmDetails": None}
 
 
-OFTEN = {
+def _of_field(operation: str, **fields) -> dict:
+    predicate = {"type": "NUMERIC", "operation": operation, "value": {"staticValue": HIGH}}
+    filters = [{"argument": "phase", "valueType": "NUMERIC", "operation": "AND", "predicates": [predicate]}]
+    return {"condition": {"expression": {"type": "SIMPLE", "operation": "AND", "filters": filters}} | fields}
+
+
+# The same rule in both of its forms.
+OF_PROFILE = {
     "id": "high",
     "alarmType": "High",
     "createRules": {
-        "MAJOR": _condition("GREATER_OR_EQUAL", {"type": "REPEATING", "predicate": {"defaultValue": REPEATS}})
+        "MAJOR": _of_profile("GREATER_OR_EQUAL", {"type": "REPEATING", "predicate": {"defaultValue": REPEATS}})
     },
-    "clearRule": _condition("LESS", {"type": "SIMPLE"}),
+    "clearRule": _of_profile("LESS", {"type": "SIMPLE"}),
+}
+OF_FIELD = {
+    "name": "Often",
+    "configuration": {
+        "type": "ALARM",
+        "arguments": {"phase": {"refEntityKey": {"key": "phase", "type": "TS_LATEST"}}},
+        "createRules": {
+            "MAJOR": _of_field("GREATER_OR_EQUAL", type="REPEATING", count={"staticValue": REPEATS}),
+        },
+        "clearRule": _of_field("LESS", type="SIMPLE"),
+    },
 }

@@ -265,6 +265,26 @@ fn late_values_are_dropped() {
 }
 
 #[test]
+fn points_that_come_again_behind_an_older_state_count_as_they_did() {
+    let create = json!({"MAJOR": t_field("GREATER", 50.0, often(3))});
+    let mut world = World::field(t(), create, json!(null));
+    let at =
+        |world: &mut World, ts| world.update(AlarmInputKind::TimeSeries, ts, &[("t", KvValue::Long(60))]);
+    assert!(at(&mut world, NOON).actions.is_empty());
+    let kept = world.state.clone();
+    assert!(at(&mut world, NOON + 1).actions.is_empty());
+    assert_eq!(kinds(&at(&mut world, NOON + 2)), [(RAISED, Major)]);
+    // A crash: the store has all of them, the state only the first.
+    world.state = kept;
+    assert!(at(&mut world, NOON + 1).actions.is_empty());
+    assert!(
+        at(&mut world, NOON).actions.is_empty(),
+        "late as seen from the state"
+    );
+    assert_eq!(kinds(&at(&mut world, NOON + 2)), [(RAISED, Major)]);
+}
+
+#[test]
 fn scripts_decide_and_their_errors_show() {
     let rule = json!({"condition": {"type": "SIMPLE", "expression": {"type": "TBEL", "expression": "return t > u;"}}});
     let arguments = json!({"t": series("t", json!(null)), "u": series("u", json!("50"))});
