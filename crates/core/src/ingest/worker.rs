@@ -152,7 +152,8 @@ impl IngestWorker {
         Ok(())
     }
 
-    /// Resumes a partition at the store's position, which is exact; the journal's may be older.
+    /// Resumes a partition at the store's position, which is exact. The journal's may be older, or, where the store was set
+    /// back to a copy, newer than what is stored: a store without a position has nothing of the partition.
     async fn resume(&mut self, partition: Partition, start: Offset) -> Result<(), IngestShutdown> {
         let progress = IngestProgress {
             committed: start,
@@ -162,14 +163,17 @@ impl IngestWorker {
         self.partitions.insert(partition, progress);
         let position = loop {
             match self.shared.store.resume_position(partition).await {
-                Ok(position) => break position.unwrap_or(start),
+                Ok(position) => break position,
                 Err(error) => {
                     error!(%partition, %error, "cannot read where ingest stands");
                     self.shared.pause(RETRY_PAUSE).await?;
                 }
             }
         };
-        let position = self.seek(partition, position).await?;
+        let position = match position {
+            Some(position) => self.seek(partition, position).await?,
+            None => self.seek_first(partition).await?,
+        };
         info!(%partition, position = position.0, "ingest resumes");
         self.shared.mark_stored(partition, position);
         self.processor.assign_partition(partition, &self.store).await
@@ -184,6 +188,7 @@ impl IngestWorker {
                 // Records are kept until they are stored, so somebody has removed these. The start has ruled out that
                 // the journal's end is missing.
                 Err(JournalError::OutOfRange { first, .. }) if position.0 < first => {
+                    ::metrics::counter!(metrics::RELOCATED).increment(1);
                     error!(%partition, position = position.0, first, "records that were not stored yet are gone from the journal, going on with its first one");
                     position = Offset(first);
                 }
@@ -193,6 +198,15 @@ impl IngestWorker {
                 }
             }
         }
+    }
+
+    /// Moves to the first record that the journal has of a partition; returns its position.
+    async fn seek_first(&mut self, partition: Partition) -> Result<Offset, IngestShutdown> {
+        let first = match self.consumer.seek(partition, Offset(0)) {
+            Err(JournalError::OutOfRange { first, .. }) => Offset(first),
+            _ => Offset(0),
+        };
+        self.seek(partition, first).await
     }
 
     /// Goes on in a log that no longer, or not yet, holds a partition's position: somebody has removed records, or has
