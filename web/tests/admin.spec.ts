@@ -155,6 +155,11 @@ test("the audit log is narrowed by whom, by actions and by time, which the addre
   expect(await findings(page)).toEqual([]);
   await page.getByRole("button", { name: "Without filter" }).click();
   await expect(log).toContainText("Another pump");
+  await page.goto(`${program.url}/security-settings/auditLogs?to=60000`);
+  await expect(page.getByText("0 in all")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Filter (1)" })).toBeVisible();
+  await page.goto(`${program.url}/security-settings/auditLogs?from=60000`);
+  await expect(log).toContainText("Another pump");
 });
 
 test("events are narrowed by what their type has, which the address keeps", async ({ page, program }) => {
@@ -183,4 +188,18 @@ test("events are narrowed by what their type has, which the address keeps", asyn
   await expect(page.getByText("Nothing matches the search.")).toBeVisible();
   await page.screenshot({ path: "test-results/screens/events.png" });
   expect(await findings(page)).toEqual([]);
+  // Only what lies within the chosen time is cleared, and nothing while an id is half typed.
+  await page.getByRole("button", { name: "Without filter" }).click();
+  await expect(table).toContainText("400");
+  const before = (await events()).totalElements;
+  await page.goto(`${program.url}/calculatedFields/${field.id.id}?tab=events&to=60000`);
+  await expect(page.getByText("0 in all")).toBeVisible();
+  const clear = page.getByRole("button", { name: "Clear the events that match" });
+  const cleared = page.waitForResponse((answer) => answer.url().includes("/clear"));
+  await clear.click();
+  expect((await cleared).ok()).toBe(true);
+  expect((await events()).totalElements).toBe(before);
+  await page.goto(`${program.url}/calculatedFields/${field.id.id}?tab=events&entityId=half`);
+  await expect(table).toContainText("400");
+  await expect(page.getByRole("button", { name: "Clear the events" })).toBeDisabled();
 });

@@ -101,6 +101,15 @@ test("all that match are selected and deleted, and what can't be is told with it
   await page.getByRole("button", { name: "Select all 120 that match" }).click();
   await expect(page.getByText("All 120 that match are selected.")).toBeVisible();
   expect(await findings(page)).toEqual([]);
+  // Another search shows other rows, so that none is selected any more.
+  await expect(page.getByRole("button", { name: "Delete 120" })).toBeVisible();
+  await page.getByRole("textbox", { name: "Search" }).fill("Doomed 0");
+  await expect(page.getByText("100 in all")).toBeVisible();
+  await expect(page.getByRole("button", { name: /^Delete/ })).toHaveCount(0);
+  await page.getByRole("textbox", { name: "Search" }).fill("Doomed");
+  await expect(page.getByText("120 in all")).toBeVisible();
+  await page.getByLabel("Select all that are loaded").check();
+  await page.getByRole("button", { name: "Select all 120 that match" }).click();
   await page.getByRole("button", { name: "Delete 120" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();

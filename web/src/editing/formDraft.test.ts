@@ -50,4 +50,11 @@ describe("what is brought back", () => {
     const changes = { json: { host: "new", more: [{ port: 2 }] } };
     expect(withChanges(FIELDS, stored, changes)).toEqual({ json: { host: "new", credentials: { user: "u" }, more: [{ clientSecret: "e", port: 2 }] } });
   });
+
+  test("without rows that were deleted, whatever their keys are called, and with the secrets of those that stay", () => {
+    const stored = { rows: { token: { text: "deleted" }, other: { pin: "1", auth: { code: "2", kind: "plain" }, text: "old" } } };
+    const { changes } = changesOf(FIELDS, stored, { rows: { other: { ...stored.rows.other, text: "new" } } });
+    expect(JSON.stringify(changes)).not.toContain("pin");
+    expect(withChanges(FIELDS, stored, changes)).toEqual({ rows: { other: { pin: "1", auth: { code: "2", kind: "plain" }, text: "new" } } });
+  });
 });

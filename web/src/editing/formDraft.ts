@@ -35,6 +35,15 @@ const isSecret = (name: string, value: unknown): boolean => isSecretName(name) &
 
 const isSecretField = (field: FormField, value: unknown): boolean => field.secret === true || field.type === "password" || isSecret(field.name, value);
 
+/** Whether one value of an object is a secret, by its field where one is declared. */
+function isSecretOf(fields: readonly FormField[], name: string, value: unknown): boolean {
+  const field = fields.find((one) => one.name === name);
+  return field === undefined ? isSecret(name, value) : isSecretField(field, value);
+}
+
+/** The fields whose paths begin with a name, as those of the value there. */
+const fieldsWithin = (fields: readonly FormField[], name: string): FormField[] => fields.flatMap((one) => (one.name.startsWith(`${name}.`) ? [{ ...one, name: one.name.slice(name.length + 1) }] : []));
+
 /** Returns a value without the secrets within it, and tells of each. `fields` are those of the value, where some are declared. */
 function withoutSecrets(value: unknown, fields: readonly FormField[], found: () => void): unknown {
   if (Array.isArray(value)) {
@@ -46,12 +55,11 @@ function withoutSecrets(value: unknown, fields: readonly FormField[], found: () 
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, inner]): [string, unknown][] => {
       const field = fields.find((one) => one.name === name);
-      if (field === undefined ? isSecret(name, inner) : isSecretField(field, inner)) {
+      if (isSecretOf(fields, name, inner)) {
         found();
         return [];
       }
-      const within = fields.flatMap((one) => (one.name.startsWith(`${name}.`) ? [{ ...one, name: one.name.slice(name.length + 1) }] : []));
-      return [[name, field === undefined ? withoutSecrets(inner, within, found) : fieldWithoutSecrets(inner, field, found)]];
+      return [[name, field === undefined ? withoutSecrets(inner, fieldsWithin(fields, name), found) : fieldWithoutSecrets(inner, field, found)]];
     }),
   );
 }
@@ -64,16 +72,27 @@ function fieldWithoutSecrets(value: unknown, field: FormField, found: () => void
     : withoutSecrets(value, fields, found);
 }
 
-/** Puts secrets that are stored back into a value that was kept without them. */
-function withStored(value: unknown, stored: unknown): unknown {
+/** Puts secrets that are stored back into a value that was kept without them: those alone that are not kept, so that what was deleted stays so. */
+function withStored(value: unknown, stored: unknown, fields: readonly FormField[]): unknown {
   if (Array.isArray(value)) {
-    return Array.isArray(stored) && stored.length === value.length ? value.map((one, at) => withStored(one, stored[at])) : value;
+    return Array.isArray(stored) && stored.length === value.length ? value.map((one, at) => withStored(one, stored[at], fields)) : value;
   }
   if (!isObject(value) || !isObject(stored)) {
     return value;
   }
-  const secrets = Object.entries(stored).filter(([name, inner]) => !(name in value) && isSecret(name, inner));
-  return { ...Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withStored(inner, stored[name])])), ...Object.fromEntries(secrets) };
+  const secrets = Object.entries(stored).filter(([name, inner]) => !(name in value) && isSecretOf(fields, name, inner));
+  const kept = Object.entries(value).map(([name, inner]) => {
+    const field = fields.find((one) => one.name === name);
+    return [name, field === undefined ? withStored(inner, stored[name], fieldsWithin(fields, name)) : fieldWithStored(inner, stored[name], field)];
+  });
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(secrets) };
+}
+
+function fieldWithStored(value: unknown, stored: unknown, field: FormField): unknown {
+  const fields = field.fields ?? [];
+  return field.keyed !== undefined && isObject(value) && isObject(stored)
+    ? Object.fromEntries(Object.entries(value).map(([key, row]) => [key, withStored(row, stored[key], fields)]))
+    : withStored(value, stored, fields);
 }
 
 const textOf = (value: unknown): string => JSON.stringify(value ?? "");
@@ -98,8 +117,10 @@ export function changesOf(fields: readonly FormField[], begun: FormValues, value
 
 /** Puts what was changed onto what a form begins with now. */
 export function withChanges(fields: readonly FormField[], begun: FormValues, changes: FormValues): FormValues {
-  const names = new Set(fields.map((field) => field.name));
-  return Object.entries(changes).reduce((values, [path, value]) => (names.has(path) ? withValue(values, path, withStored(value, valueAt(begun, path))) : values), begun);
+  return Object.entries(changes).reduce((values, [path, value]) => {
+    const field = fields.findLast(({ name }) => name === path);
+    return field === undefined ? values : withValue(values, path, fieldWithStored(value, valueAt(begun, path), field));
+  }, begun);
 }
 
 /** Forms that are being saved: what follows a save must not find the draft of before. */
@@ -111,6 +132,9 @@ function keyOf(name: string): string | undefined {
   return claims === undefined || claims.isPublic === true ? undefined : `${PREFIX}${claims.userId}:${name}`;
 }
 
+/** What the keys of one user's drafts begin with. */
+const ownerOf = (key: string): string => key.slice(0, key.indexOf(":", PREFIX.length) + 1);
+
 function readDraft(key: string): FormDraft | undefined {
   try {
     const draft = JSON.parse(localStorage.getItem(key) ?? "null") as FormDraft | null;
@@ -120,19 +144,20 @@ function readDraft(key: string): FormDraft | undefined {
   }
 }
 
-/** Drops drafts that are old, and the oldest if there are too many. */
-function makeRoom(now: number): void {
+/** Drops drafts that are old, and the oldest of whoever keeps another one if that user has too many. */
+function makeRoom(now: number, owner: string): void {
   const drafts = Object.keys(localStorage)
     .filter((key) => key.startsWith(PREFIX))
     .map((key) => ({ key, at: readDraft(key)?.at ?? 0 }))
     .sort((a, b) => b.at - a.at);
-  drafts.filter(({ at }, n) => n >= MOST - 1 || now - at > OLDEST_MS).forEach(({ key }) => localStorage.removeItem(key));
+  const own = drafts.filter(({ key }) => key.startsWith(owner));
+  [...own.slice(MOST - 1), ...drafts.filter(({ at }) => now - at > OLDEST_MS)].forEach(({ key }) => localStorage.removeItem(key));
 }
 
 function writeDraft(key: string, draft: FormDraft): boolean {
   try {
     if (localStorage.getItem(key) === null) {
-      makeRoom(draft.at);
+      makeRoom(draft.at, ownerOf(key));
     }
     localStorage.setItem(key, JSON.stringify(draft));
     return true;

@@ -17,7 +17,7 @@ interface Assigned {
   public?: boolean;
 }
 
-export const assignedOf = (row: Entity): Assigned[] => (Array.isArray(row["assignedCustomers"]) ? (row["assignedCustomers"] as Assigned[]) : []);
+const assignedOf = (row: Entity): Assigned[] => (Array.isArray(row["assignedCustomers"]) ? (row["assignedCustomers"] as Assigned[]) : []);
 
 interface Props {
   rows: readonly Entity[];
@@ -59,7 +59,7 @@ export function DashboardCustomers({ rows, busy, run }: Props): ReactElement {
   const [wanted] = useDebouncedValue(search, 200);
   const [chosen, setChosen] = useState<{ value: string; label: string }[]>([]);
   const found = useQuery({
-    queryKey: ["picker", "/api/customers", wanted],
+    queryKey: ["customers by title", wanted],
     queryFn: () => api.get<PageData<Entity>>("/api/customers", { pageSize: OFFERED, page: 0, textSearch: wanted, sortProperty: "title", sortOrder: "ASC" }),
   });
   const offered = (found.data?.data ?? []).map((row) => ({ value: row.id.id, label: nameOf(row) }));

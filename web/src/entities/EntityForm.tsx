@@ -1,6 +1,7 @@
 // The form of an entity that exists. Somebody else's change in between is shown, and decided on, before one is lost.
 
 import { Button, Group, Modal, Text } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState, type ReactElement } from "react";
 import { ApiError, api } from "@/api/client";
 import type { Entity } from "@/api/types";
@@ -17,7 +18,7 @@ import { formValues, saveEntity } from "./saving";
 interface Props {
   kind: EntityKind;
   entity: Entity;
-  /** What follows a save, or that somebody has taken what the other saved. */
+  /** What follows a save. */
   onSaved: () => Promise<void>;
   onCancel?: () => void;
 }
@@ -29,15 +30,16 @@ export function EntityForm({ kind, entity: newest, onSaved, onCancel }: Props): 
   const begun = useRef(newest);
   begun.current = dirty ? begun.current : newest;
   const entity = begun.current;
+  const cache = useQueryClient();
   const [round, setRound] = useState(0);
   const [conflict, setConflict] = useState<FormValues>();
   const fields = formOf(kind, false);
   const initial = formValues(kind, entity);
   /** Shows what is stored, without what was typed. */
-  const showStored = async (): Promise<void> => {
+  const showStored = async (ask: () => Promise<void>): Promise<void> => {
     dropDraft(draft);
     setDirty(false);
-    await onSaved();
+    await ask();
     setRound((before) => before + 1);
     setConflict(undefined);
   };
@@ -70,7 +72,7 @@ export function EntityForm({ kind, entity: newest, onSaved, onCancel }: Props): 
       }
       throw error;
     }
-    await showStored();
+    await showStored(onSaved);
   };
   return (
     <>
@@ -97,7 +99,7 @@ export function EntityForm({ kind, entity: newest, onSaved, onCancel }: Props): 
           >
             {t("Keep mine")}
           </Button>
-          <Button variant="default" onClick={() => void showStored().catch(notify.error)}>
+          <Button variant="default" onClick={() => void showStored(() => cache.invalidateQueries({ queryKey: ["entity", entity.id.id] })).catch(notify.error)}>
             {t("Take theirs")}
           </Button>
         </Group>

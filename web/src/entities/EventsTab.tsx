@@ -13,7 +13,7 @@ import { DataTable, type Column } from "@/ui/list/DataTable";
 import { FilterForm } from "@/ui/list/FilterForm";
 import { TIME_FILTERS, TIME_NAMES, timesOf } from "@/ui/list/filterValues";
 import { useListState } from "@/ui/list/state";
-import { EVENT_FILTERS, eventFields, eventFilter } from "./eventFilters";
+import { EVENT_FILTERS, eventFields, eventFilter, isUnfinished } from "./eventFilters";
 
 interface EventInfo {
   id: EntityId | string;
@@ -65,9 +65,9 @@ export function EventsTab({ entity }: { entity: Entity }): ReactElement {
   const change = (texts: Record<string, string>): void => control.change({ filters: { ...filters, ...texts } });
   const id = entity.id;
   const tenantId = (entity["tenantId"] as EntityId | undefined)?.id ?? (id.entityType === "TENANT" ? id.id : (user as { tenantId?: EntityId }).tenantId?.id);
-  const isNarrowed = Object.keys(body).length > 1;
+  const isNarrowed = Object.keys(body).length > 1 || TIME_NAMES.some((name) => (filters[name] ?? "") !== "");
   const clear = async (): Promise<void> => {
-    await api.post(`/api/events/${id.entityType}/${id.id}/clear`, body);
+    await api.post(`/api/events/${id.entityType}/${id.id}/clear`, body, times);
     await cache.invalidateQueries({ queryKey: ["list"] });
   };
   return (
@@ -109,7 +109,7 @@ export function EventsTab({ entity }: { entity: Entity }): ReactElement {
               onChange={(next) => change({ last: next === WITHIN[1].value ? "" : (next ?? ""), from: "", to: "" })}
               data={WITHIN.map(({ value, label }) => ({ value, label: t(label) }))}
             />
-            <Button size="xs" variant="default" onClick={() => void clear().catch(notify.error)}>
+            <Button size="xs" variant="default" disabled={isUnfinished(fields, filters)} onClick={() => void clear().catch(notify.error)}>
               {t(isNarrowed ? "Clear the events that match" : "Clear the events")}
             </Button>
             <FilterForm key={type} fields={fields} texts={filters} change={change} />

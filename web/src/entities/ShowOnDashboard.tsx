@@ -12,9 +12,8 @@ import { t } from "@/i18n";
 import { FieldsForm } from "@/ui/FieldsForm";
 import type { FormField, FormValues } from "@/ui/form/values";
 import { newWidget, WIDGET_KINDS } from "@/widgets/catalog";
+import { PALETTE } from "@/widgets/color";
 import { nameOf } from "./kinds";
-
-const COLORS = ["#2196f3", "#f44336", "#4caf50", "#ff9800", "#9c27b0", "#009688", "#795548", "#607d8b"];
 
 type KeyType = "timeseries" | "attribute";
 
@@ -43,7 +42,7 @@ export function withValues(configuration: unknown, fqn: string, entity: { id: En
     throw new Error("This kind of widget is not known.");
   }
   const { document, alias } = aliasFor(editable(configuration), entity.id, entity.name);
-  const dataKeys = keys.map((name, n) => ({ name, type, label: name, color: COLORS[n % COLORS.length], settings: {} }));
+  const dataKeys = keys.map((name, n) => ({ name, type, label: name, color: PALETTE[n % PALETTE.length], settings: {} }));
   const widget = newWidget(kind, keys.length === 1 ? (keys[0] ?? entity.name) : entity.name);
   const config = object(widget["config"]);
   const datasources = list(config["datasources"]).map((source) => ({ ...object(source), entityAliasId: alias, dataKeys }));

@@ -50,11 +50,20 @@ export const eventFields = (type: string): readonly FormField[] => FIELDS[type] 
 /** The names of all filters, which a list of events keeps in its address. */
 export const EVENT_FILTERS: readonly string[] = [...new Set(Object.values(FIELDS).flatMap((fields) => fields.map(({ name }) => name)))];
 
+function isUnusable({ type, problem }: FormField, text: string): boolean {
+  const isNumber = type === "number" || type === "time";
+  return text !== "" && (problem?.(text) !== undefined || (isNumber && !Number.isFinite(Number(text))));
+}
+
+/** Whether a text can't be what it should be: what was asked for without it would be more than what is meant. */
+export const isUnfinished = (fields: readonly FormField[], texts: Readonly<Record<string, string>>): boolean => fields.some((field) => isUnusable(field, texts[field.name] ?? ""));
+
 /** Makes the filter that the API takes. Texts that can't be what they should be are left out, as they are still being typed. */
 export function eventFilter(type: string, fields: readonly FormField[], texts: Readonly<Record<string, string>>): Record<string, unknown> {
-  const set = fields.flatMap(({ name, type: kind, problem }): [string, unknown][] => {
+  const set = fields.flatMap((field): [string, unknown][] => {
+    const { name, type: kind } = field;
     const text = texts[name] ?? "";
-    if (text === "" || problem?.(text) !== undefined) {
+    if (text === "" || isUnusable(field, text)) {
       return [];
     }
     return [[name, kind === "boolean" ? text === "true" : kind === "number" ? Number(text) : text]];

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { FormField } from "@/ui/form/values";
-import { filterForm, filtersSet, filterTexts, timesOf } from "@/ui/list/filterValues";
+import { filterForm, filtersSet, filterTexts, TIME_FILTERS, timesOf } from "@/ui/list/filterValues";
 import { ACTION_FILTER, auditPath, fitting, WHOSE_FILTERS } from "./auditFilters";
-import { EVENT_FILTERS, eventFields, eventFilter, NODE_FILTERS } from "./eventFilters";
+import { EVENT_FILTERS, eventFields, eventFilter, isUnfinished, NODE_FILTERS } from "./eventFilters";
 
 const ID = "01a221b3-986f-73ad-abb6-32a6b4d28b58";
 
@@ -32,6 +32,12 @@ test("events are asked for with the filters of their type alone, each with its t
   expect(eventFilter("DEBUG_RULE_NODE", eventFields("DEBUG_RULE_NODE"), texts)).toEqual({ eventType: "DEBUG_RULE_NODE", msgDirectionType: "IN", isError: true, msgId: ID });
   expect(eventFilter("STATS", eventFields("STATS"), texts)).toEqual({ eventType: "STATS", minErrorsOccurred: 3 });
   expect(eventFilter("LC_EVENT", eventFields("LC_EVENT"), { ...texts, status: "Failure" })).toEqual({ eventType: "LC_EVENT", event: "STARTED", status: "Failure" });
+  expect(eventFilter("STATS", eventFields("STATS"), { minErrorsOccurred: "many" })).toEqual({ eventType: "STATS" });
+  expect(isUnfinished(eventFields("DEBUG_RULE_NODE"), texts), "half an id").toBe(true);
+  expect(isUnfinished(eventFields("DEBUG_RULE_NODE"), { ...texts, entityId: ID })).toBe(false);
+  expect(isUnfinished(eventFields("LC_EVENT"), texts), "no filter of this type").toBe(false);
+  expect(isUnfinished([...TIME_FILTERS, ...eventFields("STATS")], { from: "x" })).toBe(true);
+  expect(isUnfinished(eventFields("STATS"), { minErrorsOccurred: "many" })).toBe(true);
   expect(EVENT_FILTERS).toEqual(expect.arrayContaining(["dataSearch", "metadataSearch", "arguments", "result", "message", "method", "maxMessagesProcessed", "relationType", "errorStr"]));
   expect(NODE_FILTERS.map(({ name }) => name)).not.toContain("msgDirectionType");
 });

@@ -22,15 +22,13 @@ export interface AlarmRow {
   /** As it really was; of one that is the same, as it was replayed. */
   stored: ReplayAlarm | undefined;
   replayed: ReplayAlarm | undefined;
-  /** What differs. */
-  fields: readonly string[];
 }
 
-function row(verdict: Verdict, stored: ReplayAlarm | undefined, replayed: ReplayAlarm | undefined, fields: readonly string[] = []): AlarmRow[] {
+function row(verdict: Verdict, stored: ReplayAlarm | undefined, replayed: ReplayAlarm | undefined): AlarmRow[] {
   const known = replayed ?? stored;
   return known === undefined
     ? []
-    : [{ key: `${verdict} ${known.id.id}`, verdict, originator: known.originator, originatorName: known.originatorName ?? known.originator.id, type: known.type, stored, replayed, fields }];
+    : [{ key: `${verdict} ${known.id.id}`, verdict, originator: known.originator, originatorName: known.originatorName ?? known.originator.id, type: known.type, stored, replayed }];
 }
 
 const startOf = ({ stored, replayed }: AlarmRow): number => Math.min(stored?.startTs ?? Infinity, replayed?.startTs ?? Infinity);
@@ -40,7 +38,7 @@ export function alarmRows({ alarms, difference: { alarms: found } }: ReplayRepor
   const told = new Set([...found.replayed, ...found.changed.map(({ replayed }) => replayed)].map(({ id }) => id.id));
   return [
     ...alarms.alarms.filter(({ id }) => !told.has(id.id)).flatMap((one) => row("same", one, one)),
-    ...found.changed.flatMap(({ stored, replayed, fields }) => row("different", stored, replayed, fields)),
+    ...found.changed.flatMap(({ stored, replayed }) => row("different", stored, replayed)),
     ...found.replayed.flatMap((one) => row("onlyReplayed", undefined, one)),
     ...found.stored.flatMap((one) => row("onlyStored", one, undefined)),
   ].sort((a, b) => startOf(a) - startOf(b) || a.key.localeCompare(b.key));
@@ -130,7 +128,7 @@ export function pointRows({ stored, difference }: ReplayReport): PointRow[] {
     .sort((a, b) => Number(differs(b)) - Number(differs(a)) || a.key.localeCompare(b.key));
 }
 
-/** Returns moments for the axis below a time, as parts of it. */
-export function ticks(start: number, end: number, count: number): { part: number; ts: number }[] {
-  return end <= start ? [] : Array.from({ length: count }, (_, n) => ({ part: n / (count - 1), ts: Math.round(start + ((end - start) * n) / (count - 1)) }));
+/** Returns moments for the axis below a time. */
+export function ticks(start: number, end: number, count: number): { ts: number }[] {
+  return end <= start ? [] : Array.from({ length: count }, (_, n) => ({ ts: Math.round(start + ((end - start) * n) / (count - 1)) }));
 }

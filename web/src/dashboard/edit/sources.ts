@@ -4,7 +4,7 @@ import { list, object, text, type Json } from "../model";
 import { without } from "./document";
 
 /** Where a widget names its data: alarms have a source of their own, and controls a target. */
-export type SourcePlace = "datasources" | "alarmSource" | "targetDevice";
+type SourcePlace = "datasources" | "alarmSource" | "targetDevice";
 /** The two lists of keys of a source. */
 export type KeyList = "dataKeys" | "latestDataKeys";
 type Change = (before: Json) => Json;

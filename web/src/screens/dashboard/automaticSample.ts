@@ -32,10 +32,10 @@ async function keysOf(filter: Json): Promise<KnownKey[]> {
   return [...telemetry, ...attributes].filter(isOwn);
 }
 
-export const sampleEntity = (id: EntityId): Promise<KnownKey[]> => keysOf({ type: "singleEntity", singleEntity: id });
+const sampleEntity = (id: EntityId): Promise<KnownKey[]> => keysOf({ type: "singleEntity", singleEntity: id });
 
 /** Looks at the first entities of a group; none if it has no entities. */
-export async function sampleGroup(name: string, entityType: string, filter: Json): Promise<Group | undefined> {
+async function sampleGroup(name: string, entityType: string, filter: Json): Promise<Group | undefined> {
   const all = await keysOf(filter);
   const place = coordinatesIn(all);
   const keys = [...new Set([...(place === undefined ? [] : [place.x, place.y]), ...all])].slice(0, COUNTED);

@@ -1,7 +1,7 @@
 // What is done with many rows at once: how far it is, a way to cancel, and what failed and why.
 
 import { Button, Group, List, Progress, Stack, Text } from "@mantine/core";
-import { useRef, useState, type ReactElement } from "react";
+import { useEffect, useRef, useState, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { messageOf } from "../feedback";
 import { runEach, type BulkOutcome } from "./bulkRun";
@@ -13,7 +13,7 @@ interface BulkState {
   cancel: () => void;
 }
 
-export interface BulkRun<T> extends BulkState {
+interface BulkRun<T> extends BulkState {
   run: (rows: readonly T[], act: (row: T) => Promise<unknown>) => Promise<BulkOutcome>;
 }
 
@@ -21,6 +21,8 @@ export function useBulkRun<T>(nameOf: (row: T) => string): BulkRun<T> {
   const [progress, setProgress] = useState<BulkState["progress"]>();
   const [outcome, setOutcome] = useState<BulkOutcome>();
   const controller = useRef<AbortController>(undefined);
+  // Where nobody can see or stop it any more, nothing further is begun.
+  useEffect(() => () => controller.current?.abort(), []);
   return {
     progress,
     outcome,

@@ -68,6 +68,13 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
   const sort = seen.sorts[0] ?? props.sort;
   const query = { ...props.query, textSearch: seen.search, sortProperty: sort.key, sortOrder: sort.order };
   const pages = usePages<T>(props, query, range);
+  // What is selected belongs to what is searched: rows that another search doesn't show must not stay chosen.
+  const place = JSON.stringify([props.path, props.body, props.query, seen.search, seen.filters]);
+  const [selectedIn, setSelectedIn] = useState(place);
+  if (selectedIn !== place) {
+    setSelectedIn(place);
+    setSelected(new Map());
+  }
   const { total, state, loaded } = pages;
 
   // Rows by several columns are put in order here, once all of them are there.
@@ -155,7 +162,7 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
       </Group>
       {props.bulk !== undefined && (selection.state === "all" || chosen.length >= PAGE) && total > PAGE && (
         <SelectMatching<T>
-          key={JSON.stringify(query)}
+          key={`${place} ${JSON.stringify(query)}`}
           selected={chosen.length}
           total={total}
           page={pages.filePage}

@@ -3,7 +3,7 @@
 import { isObject, type FormField, type FormValues } from "@/ui/form/values";
 
 /** Writes a value as a text; nothing where it filters nothing. */
-export function filterText(field: FormField, value: unknown): string {
+function filterText(field: FormField, value: unknown): string {
   if (value === undefined || value === null || value === "" || value === false) {
     return "";
   }
@@ -14,7 +14,7 @@ export function filterText(field: FormField, value: unknown): string {
 }
 
 /** Reads a text of the address. */
-export function filterValue(field: FormField, text: string): unknown {
+function filterValue(field: FormField, text: string): unknown {
   switch (field.type) {
     case "boolean":
       return text === "true";

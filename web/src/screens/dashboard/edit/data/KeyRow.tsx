@@ -27,7 +27,7 @@ const MADE = ["time", "prevValue"];
 /** Fields of entities and alarms are shown as they are. */
 const CAN_BE_PROCESSED = new Set(["timeseries", "attribute", "count"]);
 
-export interface KeyRowProps {
+interface KeyRowProps {
   value: Json;
   use: KeyUse;
   kinds: readonly string[];
