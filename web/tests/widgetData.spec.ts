@@ -47,6 +47,15 @@ async function boiler(program: Program, name: string, type: string, value: numbe
   return credentialsId;
 }
 
+/** Drags a row by its handle; it must carry something, or some browsers drag nothing. */
+async function drag(page: Page, handle: Locator, to: Locator): Promise<void> {
+  const dataTransfer = await page.evaluateHandle(() => new DataTransfer());
+  await handle.dispatchEvent("dragstart", { dataTransfer });
+  expect(await dataTransfer.evaluate((carried) => carried.types.length)).toBe(1);
+  await to.dispatchEvent("dragover", { dataTransfer });
+  await to.dispatchEvent("drop", { dataTransfer });
+}
+
 test("a chart has the sources of an alias and of a device, in the order of its editor", async ({ page, program }) => {
   test.setTimeout(240_000);
   await boiler(program, "Boiler one", "boiler", 20);
@@ -73,6 +82,10 @@ test("a chart has the sources of an alias and of a device, in the order of its e
   const handle = panel.getByRole("button", { name: "Source 2: place 2 of 2" });
   await handle.press("ArrowUp");
   await expect(panel.getByRole("button", { name: "Source 1: place 1 of 2" }), "what is moved keeps the focus").toBeFocused();
+  await expect(first.getByRole("combobox", { name: "Device", exact: true })).toHaveValue("Lonely pump");
+  await drag(page, handle, first);
+  await expect(first.getByRole("combobox", { name: "Data of" }), "dragged back").toHaveValue("Boilers");
+  await page.getByRole("button", { name: "Undo", exact: true }).click();
   await expect(first.getByRole("combobox", { name: "Device", exact: true })).toHaveValue("Lonely pump");
   await page.getByRole("button", { name: "Undo", exact: true }).click();
   await expect(first.getByRole("combobox", { name: "Data of" })).toHaveValue("Boilers");
@@ -120,6 +133,9 @@ test("a card shows the greatest value of its window, and what a function makes o
   await expect(both.nth(0).getByRole("textbox", { name: "Label", exact: true })).toHaveValue("Doubled");
   await page.getByRole("button", { name: "Undo", exact: true }).click();
   await expect(both.nth(1).getByRole("textbox", { name: "Label", exact: true })).toHaveValue("Doubled");
+  const handle = panel.getByRole("button", { name: "temperature: place 2 of 2" });
+  await drag(page, handle, both.nth(0));
+  await expect(both.nth(0).getByRole("textbox", { name: "Label", exact: true })).toHaveValue("Doubled");
 });
 
 test("functions make up values, and entities and alarms are counted", async ({ page, program }) => {

@@ -45,6 +45,20 @@ test("each key of a device is shown as what it is, and nothing overlaps", () => 
   expect(of(dashboard, "single_switch")[0]?.settings).toMatchObject({ initialState: { getAttribute: { key: "light", scope: "SHARED_SCOPE" } }, onUpdateState: { action: "SET_ATTRIBUTE", setAttribute: { key: "light", scope: "SHARED_SCOPE" } } });
 });
 
+test("an attribute in several scopes is one line of a list and one column; its shared one is what is switched", () => {
+  const scopes = [key("mode", "auto", "CLIENT_SCOPE"), key("mode", "auto", "SERVER_SCOPE"), key("light", true, "CLIENT_SCOPE"), key("light", true, "SHARED_SCOPE"), key("limit", 8, "SERVER_SCOPE"), key("limit", 8, "SHARED_SCOPE")];
+  const listed = (dashboard: Dashboard): unknown => of(dashboard, "cards.attributes_card").map(({ datasources }) => datasources[0]?.dataKeys.map(({ name }) => name));
+  const device = readDashboard(automaticDashboard(DEVICE, scopes, MAY));
+  expect(listed(device)).toEqual([["light", "mode"]]);
+  expect(of(device, "single_switch").map(({ title }) => title)).toEqual(["light"]);
+  expect(of(device, "cards.value_card").map(({ title }) => title)).toEqual(["limit"]);
+  expect(listed(readDashboard(automaticDashboard(DEVICE, scopes, { mayWrite: false })))).toEqual([["light", "mode"]]);
+  const [table] = of(readDashboard(groupDashboard({ ...GROUP, keys: scopes }, MAY)), "cards.entities_table");
+  expect(table?.datasources[0]?.dataKeys.map(({ name }) => name)).toEqual(["active", "light", "limit", "mode"]);
+  const placed = readDashboard(automaticDashboard(DEVICE, [key("latitude", 1, "SERVER_SCOPE"), key("longitude", 2, "SERVER_SCOPE"), key("latitude", 1, "CLIENT_SCOPE")], MAY));
+  expect(listed(placed), "what is on the map").toEqual([]);
+});
+
 test("who may not write attributes gets no switches, but sees them", () => {
   const dashboard = readDashboard(automaticDashboard(DEVICE, [key("light", true, "SHARED_SCOPE")], { mayWrite: false }));
   expect(kinds(dashboard)).toEqual(["cards.attributes_card", "alarm_widgets.alarms_table"]);

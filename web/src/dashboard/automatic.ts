@@ -3,7 +3,7 @@
 import type { EntityId } from "@/api/types";
 import { t } from "@/i18n";
 import { alarmsPart, chartPart, countPart, dashboardOf, listPart, mapPart, Sheet, switchPart, tablePart, valuePart } from "./automatic/drawing";
-import { chartGroups, coordinatesIn, isOwn, kindOf, type KnownKey } from "./automatic/keys";
+import { chartGroups, coordinatesIn, distinct, isOwn, kindOf, samePlace, type KnownKey } from "./automatic/keys";
 import type { Json } from "./model";
 
 /** More keys than these make no page that a person can read. */
@@ -28,7 +28,7 @@ const byCount = (a: KnownKey, b: KnownKey): number => b.count - a.count || byNam
 /** What can be shown of keys: those of the place are on a map, and not beside it. */
 function sorted(keys: readonly KnownKey[]): { place: ReturnType<typeof coordinatesIn>; telemetry: KnownKey[]; attributes: KnownKey[] } {
   const place = coordinatesIn(keys);
-  const own = keys.filter((key) => isOwn(key) && key !== place?.x && key !== place?.y);
+  const own = keys.filter((key) => isOwn(key) && [place?.x, place?.y].every((one) => one === undefined || !samePlace(key, one)));
   return { place, telemetry: own.filter(({ scope }) => scope === undefined), attributes: own.filter(({ scope }) => scope !== undefined) };
 }
 
@@ -47,7 +47,7 @@ function drawEntity(sheet: Sheet, alias: string, keys: readonly KnownKey[], { ma
   const isShort = ({ sample }: KnownKey): boolean => typeof sample !== "object" && String(sample).length <= CARD_TEXT;
   const words = telemetry.filter((key) => kindOf(key) !== "number");
   const long = words.filter((key) => !isShort(key));
-  const listed = attributes.filter((key) => !switches.includes(key) && !settings.includes(key)).slice(0, LISTED).sort(byName);
+  const listed = distinct(attributes.filter((key) => !switches.includes(key) && !settings.some((one) => samePlace(one, key)))).slice(0, LISTED).sort(byName);
   sheet.add(switches.map((key) => switchPart(alias, key)));
   sheet.add([...numbers, ...settings].map((key, n) => valuePart(alias, key, n)));
   sheet.add(chartGroups(numbers).map((group) => chartPart(alias, group.map(({ name }) => name).join(", "), group)));
@@ -80,7 +80,7 @@ const ACTIVE = { key: { type: "ATTRIBUTE", key: "active" }, valueType: "BOOLEAN"
 function drawGroup(sheet: Sheet, group: Group): void {
   const { place, telemetry, attributes } = sorted(group.keys);
   const isDevices = group.entityType === "DEVICE";
-  const columns = [...[...telemetry].sort(byCount), ...[...attributes].sort(byCount)].slice(0, COLUMNS);
+  const columns = [...[...telemetry].sort(byCount), ...distinct(attributes).sort(byCount)].slice(0, COLUMNS);
   const main = telemetry.filter((key) => kindOf(key) === "number").sort(byCount).slice(0, CHARTS);
   const active: KnownKey[] = isDevices ? [{ name: "active", scope: "SERVER_SCOPE", sample: true, count: 0 }] : [];
   sheet.add([

@@ -1,6 +1,7 @@
 // Why a widget shows nothing, in words that say what to do.
 
 import { t } from "@/i18n";
+import type { Datasource } from "./model";
 import { latestOf, type Point, type SourceRequest, type SourceValues } from "./source";
 
 /** Whether a value was ever sent: what was not comes as an empty text of the beginning of time. */
@@ -10,6 +11,15 @@ export const wasSent = (point: Point | undefined): boolean => point !== undefine
 export function problemText({ source, problem }: Pick<SourceValues, "source" | "problem">): string | undefined {
   return problem === undefined ? undefined : source.type === "function" ? t("A function of this failed: {problem}", { problem }) : t("The server refused this: {problem}", { problem });
 }
+
+/** Whether a widget has nothing to show yet: a source waits, and none that it asked for has an answer. What went wrong is shown at once. */
+export function isWaitingFor(asked: readonly Pick<SourceValues, "role" | "waiting" | "problem">[], requests: readonly (SourceRequest | undefined)[]): boolean {
+  const shown = asked.filter(({ role }, n) => role === "shown" && requests[n] !== undefined);
+  return shown.length > 0 && shown.every(({ waiting }) => waiting === true) && asked.every(({ problem }) => problem === undefined);
+}
+
+/** Whether the values of some source come over the connection; functions make up theirs without it. */
+export const isConnected = (sources: readonly Pick<Datasource, "type">[]): boolean => sources.length === 0 || sources.some(({ type }) => type !== "function");
 
 /** Returns why a source has nothing to show; nothing if it has. `answered` says whether the server has answered yet. */
 export function whyEmpty(values: SourceValues, request: SourceRequest | undefined, answered: boolean): string | undefined {

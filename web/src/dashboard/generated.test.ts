@@ -99,3 +99,41 @@ test("long windows have no more points than a chart can use, and none that are s
   const now = Date.UTC(2026, 1, 1, 12);
   expect(madeBounds(today, now)[1]).toBe(now);
 });
+
+test("a function that makes nothing or fails is called for each moment once", async () => {
+  for (const body of ["return null;", "throw new Error('no');"]) {
+    const window = readTimeWindow({ selectedTab: 0, realtime: { timewindowMs: 60_000, interval: 5_000 }, aggregation: { type: "NONE" } });
+    const asked: number[] = [];
+    const end = generate(requestFor([key("None", body)], window), () => undefined, (calls) => {
+      asked.push(calls.calls.length);
+      return call(calls);
+    });
+    await vi.advanceTimersByTimeAsync(20_100);
+    end();
+    expect(asked).toEqual([13, 1, 1, 1, 1]);
+  }
+});
+
+test("what has ended calls no function any more", async () => {
+  const window = readTimeWindow({ selectedTab: 0, realtime: { timewindowMs: 60_000 }, aggregation: { type: "NONE" } });
+  let answer: (results: SandboxResult[]) => void = () => undefined;
+  let asked = 0;
+  const end = generate({ ...requestFor([key("One", "return 1;")], window), source: { ...requestFor([key("One", "return 1;")], window).source, latestKeys: requestFor([key("Two", "return 2;")], window).source.dataKeys } }, () => undefined, () => {
+    asked++;
+    return new Promise((resolve) => (answer = resolve));
+  });
+  await vi.advanceTimersByTimeAsync(10);
+  end();
+  answer([]);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(asked).toBe(1);
+});
+
+test("who wants each point as it is gets neither groups nor how many values they have", async () => {
+  const window = readTimeWindow({ selectedTab: 0, realtime: { timewindowMs: 60_000, interval: 10_000 }, aggregation: { type: "AVG" } });
+  const data = follow({ ...requestFor([key("State", "return time % 10000 < 5000 ? 'on' : 'off';")], window), wish: { raw: true } });
+  await vi.advanceTimersByTimeAsync(50);
+  const points = data.entities()[0]?.points.get("State") ?? [];
+  expect(points).toHaveLength(13);
+  expect(new Set(points.map(({ value }) => value))).toEqual(new Set(["on", "off"]));
+});

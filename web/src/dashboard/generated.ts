@@ -59,7 +59,8 @@ export function grouped(points: readonly Point[], window: TimeWindow, [start, en
 const written = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value));
 
 /** Makes up the values of a request until the returned function is called. */
-export function generate({ source, window }: SourceRequest, take: Take, call: typeof callInSandbox = callInSandbox): () => void {
+export function generate({ source, window: asked, wish }: SourceRequest, take: Take, call: typeof callInSandbox = callInSandbox): () => void {
+  const window: TimeWindow | undefined = asked !== undefined && wish?.raw === true ? { ...asked, aggregation: "NONE" } : asked;
   const name = source.name || t("Made up");
   const entityId = { entityType: "FUNCTION", id: name };
   const series: Course[] = window === undefined ? [] : source.dataKeys.map((key) => ({ key, ts: 0, value: 0 }));
@@ -71,17 +72,18 @@ export function generate({ source, window }: SourceRequest, take: Take, call: ty
   /** Goes on with the course of a key at some moments. */
   const go = async (course: Course, times: readonly number[]): Promise<Point[]> => {
     const body = bodyOf(course.key.raw["funcBody"]);
-    if (body === undefined || times.length === 0) {
+    if (body === undefined || times.length === 0 || ended) {
       return [];
     }
     const results: (SandboxResult | undefined)[] = await call({ body, names: NAMES, calls: times.map((ts) => [ts, course.value]), chained: 1 });
-    problem = (results.length === 0 ? "took too long" : results.find((one) => one?.error !== undefined)?.error) ?? problem;
+    problem = (results.length === 0 ? t("it took too long") : results.find((one) => one?.error !== undefined)?.error) ?? problem;
+    // What gave nothing for a moment isn't asked for it again.
+    course.ts = times.at(-1) ?? course.ts;
     return times.flatMap((ts, n): Point[] => {
       const value = results[n]?.value;
       if (value === undefined || value === null) {
         return [];
       }
-      course.ts = ts;
       course.value = value;
       return [{ ts, value: written(value) }];
     });

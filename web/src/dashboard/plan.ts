@@ -45,13 +45,16 @@ function withLatest(source: Datasource, settings: Json): Datasource {
   return missing.length === 0 ? source : { ...source, latestKeys: [...source.latestKeys, ...missing.map((one) => readKey({ name: one["latestKey"], type: one["latestKeyType"] ?? "attribute", settings: { __hidden: true } }))] };
 }
 
-/** Returns what asks for the least and the greatest value of each interval, where averages are to be shown with the band that they lie in. */
+/**
+ * Returns what asks for the least and the greatest value of each interval, where averages are to be shown with the band that they lie in. What
+ * functions make up has no band: each run of them makes other values.
+ */
 function edgesOf(shown: readonly Planned[], widget: Widget, dashboard: Dashboard, params: Json, window: TimeWindow): Planned[] {
   if (widget.settings["showBand"] !== true || window.aggregation !== "AVG") {
     return [];
   }
   return ([["least", "MIN"], ["greatest", "MAX"]] as const).flatMap(([role, aggregation]) =>
-    shown.map(({ source }): Planned => {
+    shown.filter(({ source }) => source.type !== "function").map(({ source }): Planned => {
       const own = { ...source, latestKeys: [] };
       return { source: own, request: requestOf(own, dashboard, params, { ...window, aggregation }), role, shift: 0 };
     }),

@@ -20,6 +20,8 @@ interface Shared {
   data: SourceData;
   users: number;
   end: () => void;
+  /** Whether functions of the dashboard make it up. */
+  isMade: boolean;
 }
 
 /** Begins what functions make up; they are loaded where a dashboard has some. */
@@ -56,7 +58,8 @@ function begin(identity: string): Shared {
     trace.answeredAt ??= trace.lastAt;
     data.take(update);
   };
-  const one: Shared = { data, trace, users: 0, end: request.source.type === "function" ? made(request, took) : live.subscribe(ask, took) };
+  const isMade = request.source.type === "function";
+  const one: Shared = { data, trace, users: 0, isMade, end: isMade ? made(request, took) : live.subscribe(ask, took) };
   shared.set(identity, one);
   return one;
 }
@@ -79,6 +82,16 @@ function endUnused(identity: string, one: Shared, grace: number): void {
       one.end();
     }
   }, grace);
+}
+
+/** Ends all that functions of a dashboard make up, as it has to be before its sandbox ends: they would open another one. */
+export function endMade(): void {
+  for (const [identity, one] of shared) {
+    if (one.isMade) {
+      shared.delete(identity);
+      one.end();
+    }
+  }
 }
 
 /** Begins to follow what a widget is about to ask for. */

@@ -1,9 +1,12 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { readDashboard } from "./model";
 import { newestOf } from "./age";
-import { commandOf, filterOf } from "./source";
+import { isConnected, isWaitingFor } from "./emptiness";
+import { commandOf, filterOf, requestOf } from "./source";
 import { joinPoints, SourceData } from "./sourceData";
 import { readTimeWindow } from "./timeWindow";
+
+vi.mock("@/api/session", async (original) => ({ ...(await original<object>()), currentClaims: () => ({ userId: "reader" }) }));
 
 const dashboard = readDashboard({
   entityAliases: { a: { filter: { type: "deviceType", deviceTypes: ["x"], resolveMultiple: true } } },
@@ -32,6 +35,32 @@ test("a count of alarms without an alias is that of all alarms", () => {
     throw new Error("the datasource is not resolved");
   }
   expect(commandOf({ source: count, filter, keyFilters: [], window: undefined }, 1_000)).toEqual({ type: "ALARM_COUNT", query: { keyFilters: [], statusList: ["ACTIVE"] } });
+});
+
+test("alarms are counted of whoever looks, if these are meant", () => {
+  const counting = readDashboard({ widgets: { w: { config: { datasources: [{ type: "alarmCount", alarmFilterConfig: { assignedToCurrentUser: true }, dataKeys: [{ name: "count", type: "count" }] }] } } } });
+  const [count] = counting.widgets.get("w")?.datasources ?? [];
+  const request = count === undefined ? undefined : requestOf(count, counting, {}, undefined);
+  expect(request === undefined ? undefined : commandOf(request, 1_000)).toEqual({ type: "ALARM_COUNT", query: { keyFilters: [], assigneeId: "reader" } });
+});
+
+test("a widget waits only while it has nothing to show, and what went wrong is no reason to wait", () => {
+  const request = source === undefined ? undefined : requestOf(source, dashboard, {}, undefined);
+  const waiting = { role: "shown", problem: undefined, waiting: true } as const;
+  const answered = { role: "shown", problem: undefined } as const;
+  expect(isWaitingFor([waiting], [request])).toBe(true);
+  expect(isWaitingFor([waiting, answered], [request, request])).toBe(false);
+  expect(isWaitingFor([waiting, answered], [request, undefined]), "nothing was asked for the second one").toBe(true);
+  expect(isWaitingFor([waiting, { ...answered, role: "beside" }], [request, request])).toBe(true);
+  expect(isWaitingFor([waiting, { ...waiting, problem: "refused" }], [request, request])).toBe(false);
+  expect(isWaitingFor([answered], [request])).toBe(false);
+  expect(isWaitingFor([], [])).toBe(false);
+});
+
+test("what functions make up needs no connection", () => {
+  expect(isConnected([{ type: "function" }])).toBe(false);
+  expect(isConnected([{ type: "function" }, { type: "entity" }])).toBe(true);
+  expect(isConnected([]), "a widget that asks for its data itself").toBe(true);
 });
 
 test("later points replace earlier ones of the same time, and old ones leave", () => {

@@ -99,8 +99,7 @@ export function requestOf(source: Datasource, dashboard: Dashboard, params: Json
   if (source.type === "function") {
     return { source, filter: { type: "function" }, keyFilters: [], window };
   }
-  // Alarms without an entity are all of them.
-  const filter = filterOf(source, dashboard, params) ?? (source.type === "alarmCount" && source.aliasId === undefined ? {} : undefined);
+  const filter = filterOf(source, dashboard, params);
   const keyFilters = source.filterId === undefined ? undefined : dashboard.keyFilters.get(source.filterId);
   return filter === undefined ? undefined : { source, filter, keyFilters: keyFilters?.filters ?? [], ...(keyFilters?.any === true ? { any: true as const } : {}), window };
 }

@@ -1,5 +1,6 @@
 // Functions of dashboards, run where they can reach neither the page nor the network: in a worker of a sandboxed frame.
 
+import { t } from "@/i18n";
 import { forgetModules, modulesIn, tellMissing, type CodeModule } from "./modules";
 
 /** A function body with the names of its parameters, and the arguments of each call. */
@@ -25,6 +26,8 @@ const endless = new Set<string>();
 let frame: Promise<HTMLIFrameElement> | undefined;
 let close: (() => void) | undefined;
 let nextId = 1;
+/** How many sandboxes have been ended. What waited meanwhile belongs to one of before, and opens none. */
+let ended = 0;
 const waiting = new Map<number, (results: SandboxResult[]) => void>();
 
 function openFrame(): Promise<HTMLIFrameElement> {
@@ -54,6 +57,7 @@ function openFrame(): Promise<HTMLIFrameElement> {
 
 /** Ends the sandbox of a dashboard, so that its code has nothing to do with the functions of the next one. */
 export function forgetSandbox(): void {
+  ended++;
   close?.();
   close = undefined;
   frame = undefined;
@@ -67,12 +71,16 @@ export async function callInSandbox(calls: SandboxCalls): Promise<SandboxResult[
   if (calls.calls.length === 0 || endless.has(calls.body)) {
     return [];
   }
+  const before = ended;
   let modules: CodeModule[];
   try {
     modules = await modulesIn(calls.body);
   } catch (error) {
     tellMissing(error);
     return calls.calls.map(() => ({ error: error instanceof Error ? error.message : String(error) }));
+  }
+  if (ended !== before) {
+    return [];
   }
   frame ??= openFrame();
   const element = await frame;
@@ -85,7 +93,7 @@ export async function callInSandbox(calls: SandboxCalls): Promise<SandboxResult[
       if (results[0]?.error === TOO_LONG) {
         endless.add(calls.body);
       }
-      resolve(results);
+      resolve(results.map((one) => (one.error === TOO_LONG ? { error: t("it took too long") } : one)));
     });
     // The frame has no origin, so no narrower target than all can be named; it is the one that is addressed.
     element.contentWindow?.postMessage({ id, kind: "call", ...calls, modules }, "*");

@@ -100,10 +100,14 @@ const clock = { now: Date.now(), timer: undefined as ReturnType<typeof setInterv
 
 function watchClock(listener: () => void): () => void {
   clock.listeners.add(listener);
-  clock.timer ??= setInterval(() => {
+  if (clock.timer === undefined) {
+    // It has stood since the last age was shown.
     clock.now = Date.now();
-    clock.listeners.forEach((one) => one());
-  }, 1_000);
+    clock.timer = setInterval(() => {
+      clock.now = Date.now();
+      clock.listeners.forEach((one) => one());
+    }, 1_000);
+  }
   return () => {
     clock.listeners.delete(listener);
     if (clock.listeners.size === 0) {

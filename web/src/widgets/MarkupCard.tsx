@@ -66,9 +66,10 @@ export default function MarkupCard({ widget, sources, entities, bounds, act }: W
   } else {
     const keys = sources.flatMap(({ source }) => source.dataKeys);
     // `${#2}` is the value of the third key, whatever its label.
-    const places = keys.map((key, n) => [`#${n}`, merged(data)[key.label]] as const);
+    const all = merged(data);
+    const places = keys.map((key, n) => [`#${n}`, all[key.label]] as const);
     const filled = (values: Json): string => fillMarkup(plainTemplate(pattern), values, keys, isMarkdown ? escapeMarkdown : escapeHtml);
-    kept.current = { html: filled({ ...merged(data), ...Object.fromEntries(places) }), bare: filled({}) };
+    kept.current = { html: filled({ ...all, ...Object.fromEntries(places) }), bare: filled({}) };
   }
   const { html, bare, problem } = kept.current;
   const role = useContext(SessionContext)?.authority;

@@ -2,10 +2,10 @@
 
 import { t } from "@/i18n";
 import { switched } from "@/widgets/catalog";
+import { PALETTE } from "@/widgets/color";
 import type { Json } from "../model";
 import { kindOf, lookOf, type Coordinates, type KnownKey } from "./keys";
 
-export const COLORS = ["#2196f3", "#f44336", "#4caf50", "#ff9800", "#9c27b0", "#009688", "#795548", "#607d8b"];
 const COLUMNS = 24;
 
 /** A widget with its size, and its height in the list that phones show. */
@@ -62,7 +62,7 @@ export function dataKey(key: KnownKey, n = 0): Json {
     name: key.name,
     type: key.scope === undefined ? "timeseries" : "attribute",
     label: key.name,
-    color: COLORS[n % COLORS.length],
+    color: PALETTE[n % PALETTE.length],
     settings: {},
     ...(units === undefined ? {} : { units }),
     ...(decimals === undefined ? {} : { decimals }),
@@ -128,7 +128,7 @@ export function mapPart(alias: string, { x, y }: Coordinates, opens?: string): P
 
 export function alarmsPart(alias: string): Part {
   const dataKeys = ([["createdTime", t("Created")], ["originator", t("Entity")], ["type", t("Type")], ["severity", t("Severity")], ["status", t("Status")]] as const).map(([name, label], n) => ({
-    name, type: "alarm", label, color: COLORS[n], settings: {},
+    name, type: "alarm", label, color: PALETTE[n], settings: {},
   }));
   return {
     widget: widget("alarm_widgets.alarms_table", "alarm", t("Alarms"), {
@@ -142,7 +142,7 @@ export function alarmsPart(alias: string): Part {
 }
 
 export function countPart(alias: string, kind: "entity" | "alarm", label: string, icon: string, filterId?: string): Part {
-  const key = { name: "count", type: "count", label, color: COLORS[0], settings: {} };
+  const key = { name: "count", type: "count", label, color: PALETTE[0], settings: {} };
   const source = { type: `${kind}Count`, entityAliasId: alias, ...(filterId === undefined ? {} : { filterId }), dataKeys: [key], ...(kind === "alarm" ? { alarmFilterConfig: { statusList: ["ACTIVE"] } } : {}) };
   return { widget: widget(`${kind}_count`, "latest", label, { showTitle: false, datasources: [source], settings: { label, icon, layout: "column" } }), sizeX: 8, sizeY: 2, phone: 1 };
 }

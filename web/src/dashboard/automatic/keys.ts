@@ -28,6 +28,14 @@ const OF_THE_SERVER = new Set(["active", "lastActivityTime", "lastConnectTime", 
 /** Whether a key says something of the thing, and not of its connection. */
 export const isOwn = (key: KnownKey): boolean => key.scope === undefined || !OF_THE_SERVER.has(key.name);
 
+/** Returns where the newest value of a key is asked for: attributes of one name in several scopes are one there. */
+export const placeOf = ({ name, scope }: Pick<KnownKey, "name" | "scope">): { type: string; key: string } => ({ type: scope === undefined ? "TIME_SERIES" : "ATTRIBUTE", key: name });
+
+export const samePlace = (a: KnownKey, b: KnownKey): boolean => a.name === b.name && (a.scope === undefined) === (b.scope === undefined);
+
+/** Returns keys of which each is shown as something else: the first one of a name counts. */
+export const distinct = (keys: readonly KnownKey[]): KnownKey[] => keys.filter((key, n) => keys.findIndex((one) => samePlace(one, key)) === n);
+
 export function kindOf({ sample }: KnownKey): "number" | "boolean" | "text" {
   if (typeof sample === "boolean" || sample === "true" || sample === "false") {
     return "boolean";
@@ -37,7 +45,7 @@ export function kindOf({ sample }: KnownKey): "number" | "boolean" | "text" {
 }
 
 /** Splits a name such as `batteryLevel_pct` into its words. */
-export function wordsIn(name: string): string[] {
+function wordsIn(name: string): string[] {
   return name.replace(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase().split(/[^a-z\d]+/).filter((word) => word !== "");
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { list, object, type Json } from "../model";
-import { addKey, aliasSource, changeKey, changeSource, COURSES, keysIn, moved, moveKey, moveSource, nameCourse, nameKey, removeKey, removeSource, retypeSource, sourcesIn } from "./sources";
+import { addKey, addSource, aliasSource, changeKey, changeSource, COURSES, keysIn, moved, moveKey, moveSource, nameCourse, nameKey, removeKey, removeSource, retypeSource, sourcesIn } from "./sources";
 
 const KEY: Json = { name: "t", type: "timeseries", label: "t", strange: 1 };
 const SOURCE: Json = { type: "entity", entityAliasId: "a", dataKeys: [KEY, { name: "u", type: "attribute" }], strange: { kept: true } };
@@ -15,6 +15,13 @@ test("sources are added, moved and removed, and nothing else of the widget chang
   expect(other).toMatchObject({ strange: 2, config: { strange: 3 } });
   expect(sourcesIn(other)[1]).toBe(SOURCE);
   expect(moved([1, 2], 1, 2)).toEqual([1, 2]);
+});
+
+test("a source is added behind one that is shown before it is stored", () => {
+  const begin = (): Json => ({ type: "entity", dataKeys: [] });
+  expect(sourcesIn(addSource({ type: "latest", config: {} }, 1, begin))).toEqual([begin(), begin()]);
+  expect(sourcesIn(addSource(WIDGET, 2, begin))).toEqual([...sourcesIn(WIDGET), begin()]);
+  expect(sourcesIn(addSource({ type: "latest", config: {} }, 0, begin))).toEqual([begin()]);
 });
 
 test("keys are added, changed, moved and removed in either list", () => {

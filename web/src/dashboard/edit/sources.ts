@@ -53,6 +53,12 @@ export function changeSource(widget: Json, n: number, change: Change): Json {
   return withSources(widget, n >= sources.length ? [...sources, change({})] : sources.with(n, change(sources[n] ?? {})));
 }
 
+/** Adds a source behind those that are shown, of which the first may not be stored yet. */
+export function addSource(widget: Json, shown: number, begin: () => Json): Json {
+  const sources = sourcesIn(widget);
+  return withSources(widget, [...sources, ...Array.from({ length: Math.max(1, shown + 1 - sources.length) }, begin)]);
+}
+
 export function removeSource(widget: Json, n: number): Json {
   return withSources(widget, sourcesIn(widget).toSpliced(n, 1));
 }

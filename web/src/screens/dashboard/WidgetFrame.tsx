@@ -7,7 +7,7 @@ import type { Dashboard, Json, Widget } from "@/dashboard/model";
 import { text } from "@/dashboard/model";
 import { actionsOf, type Act } from "@/dashboard/actions";
 import { aggregationIn } from "@/dashboard/aggregated";
-import { problemText } from "@/dashboard/emptiness";
+import { isConnected, isWaitingFor, problemText } from "@/dashboard/emptiness";
 import { cardStyle, titleStyle } from "@/dashboard/look";
 import { planOf, type Planned } from "@/dashboard/plan";
 import { keysOf, useSources, type EntityValues, type SourceRequest } from "@/dashboard/source";
@@ -99,8 +99,8 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
   const made = useMemo(() => inSystem(processed, stored.config["units"], system), [processed, stored, system]);
   const shown = useMemo(() => made.map((one, n) => ({ ...one, role: plan[n]?.role ?? ("shown" as const), shift: plan[n]?.shift ?? 0 })), [made, plan]);
   const entities = useMemo(() => shown.filter((one) => one.role === "shown").flatMap((one) => one.entities), [shown]);
-  const isStale = useConnection() === "reconnecting";
-  const isWaiting = visible && shown.some(({ role, waiting, problem: why }) => role === "shown" && waiting === true && why === undefined);
+  const isStale = useConnection() === "reconnecting" && isConnected(sources);
+  const isWaiting = visible && isWaitingFor(shown, wanted);
   const refused = shown.find((one) => one.problem !== undefined);
   const problem = refused === undefined ? undefined : problemText(refused);
   // A table of alarms without a source shows all of them.
@@ -160,7 +160,7 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
           )
         )}
       </div>
-      {isStale && <StaleAge entities={renderer.asksItself ? undefined : entities} />}
+      {isStale && <StaleAge entities={renderer.asksItself ? undefined : shown.filter(({ role, source }) => role === "shown" && source.type !== "function").flatMap((one) => one.entities)} />}
     </section>
   );
 });

@@ -4,7 +4,7 @@ import { api } from "@/api/client";
 import { ask } from "@/api/typed";
 import type { Entity, EntityId, PageData, Scope } from "@/api/types";
 import { hasKeys, type Group } from "@/dashboard/automatic";
-import { coordinatesIn, isOwn, type KnownKey } from "@/dashboard/automatic/keys";
+import { coordinatesIn, distinct, isOwn, placeOf, samePlace, type KnownKey } from "@/dashboard/automatic/keys";
 import { wasSent } from "@/dashboard/emptiness";
 import type { Json } from "@/dashboard/model";
 import { SourceData } from "@/dashboard/sourceData";
@@ -17,11 +17,9 @@ const FIRST = 10;
 /** The most keys that are counted; in more than these nobody finds anything. */
 const COUNTED = 100;
 
-const ofKey = ({ name, scope }: KnownKey): { type: string; key: string } => ({ type: scope === undefined ? "TIME_SERIES" : "ATTRIBUTE", key: name });
-
 function queryOf(entityFilter: Json, keys: readonly KnownKey[]): Json {
   const name = { type: "ENTITY_FIELD", key: "name" };
-  return { entityFilter, keyFilters: [], entityFields: [name], latestValues: keys.map(ofKey), pageLink: { pageSize: SAMPLED, page: 0, sortOrder: { key: name, direction: "ASC" } } };
+  return { entityFilter, keyFilters: [], entityFields: [name], latestValues: distinct(keys).map(placeOf), pageLink: { pageSize: SAMPLED, page: 0, sortOrder: { key: name, direction: "ASC" } } };
 }
 
 /** Returns the keys of the first entities that a filter finds, each with its newest value. */
@@ -38,10 +36,12 @@ const sampleEntity = (id: EntityId): Promise<KnownKey[]> => keysOf({ type: "sing
 async function sampleGroup(name: string, entityType: string, filter: Json): Promise<Group | undefined> {
   const all = await keysOf(filter);
   const place = coordinatesIn(all);
-  const keys = [...new Set([...(place === undefined ? [] : [place.x, place.y]), ...all])].slice(0, COUNTED);
-  const page = await api.post<PageData<Json>>("/api/entitiesQuery/find", queryOf(filter, keys));
+  const asked = distinct([...(place === undefined ? [] : [place.x, place.y]), ...all]).slice(0, COUNTED);
+  // Each scope of an attribute is known, since only one of them can be switched.
+  const keys = all.filter((key) => asked.some((one) => samePlace(one, key)));
+  const page = await api.post<PageData<Json>>("/api/entitiesQuery/find", queryOf(filter, asked));
   const entities = SourceData.read(page.data);
-  const counted = keys.map((key) => ({ ...key, count: entities.filter(({ latest }) => wasSent(latest.get(`${ofKey(key).type}/${key.name}`))).length }));
+  const counted = keys.map((key) => ({ ...key, count: entities.filter(({ latest }) => wasSent(latest.get(`${placeOf(key).type}/${key.name}`))).length }));
   return entities.length === 0 ? undefined : { name, entityType, filter, keys: counted, first: entities.slice(0, FIRST).map(({ id }) => id.id), total: page.totalElements };
 }
 

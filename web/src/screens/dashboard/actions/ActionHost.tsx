@@ -7,6 +7,7 @@ import { noteClicks, recentClick, type ClickPlace } from "@/dashboard/lastClick"
 import type { CodeCall } from "@/dashboard/mobile";
 import type { Dashboard } from "@/dashboard/model";
 import { PartChoice } from "@/dashboard/part";
+import { endMade } from "@/dashboard/sharedSource";
 import type { EntityValues } from "@/dashboard/source";
 import type { OpenState } from "@/dashboard/state";
 import { useSession } from "@/app/session";
@@ -52,13 +53,19 @@ export type DrawState = (state: OpenState, embedded?: Embedded) => ReactNode;
 const MOST_JOBS = 4;
 let nextJob = 1;
 
+/** Ends what functions of a dashboard do. */
+function endFunctions(): void {
+  endMade();
+  forgetSandbox();
+}
+
 /** Makes the board of a dashboard, which stays the same object, and what it opens. One that lies over another leaves questions to that. */
 export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { board: Board; host: ReactElement } {
   const newest = useRef(props);
   newest.current = props;
   const drawing = useRef(draw);
   drawing.current = draw;
-  useLayoutEffect(() => (isOver ? undefined : forgetSandbox), [isOver]);
+  useLayoutEffect(() => (isOver ? undefined : endFunctions), [isOver]);
   const [jobs, setJobs] = useState<readonly Job[]>([]);
   const add = (job: Omit<Job, "id">): void => setJobs((before) => [...before, { ...job, id: nextJob++ }].slice(-MOST_JOBS));
   const end = (id: number): void => setJobs((before) => before.filter((job) => job.id !== id));

@@ -42,7 +42,7 @@ export default function KeyFunction({ label, help, names, value, change, trial }
         return;
       }
       const [result] = await callInSandbox({ body, names: [...names], calls: [tried.args] });
-      const error = result === undefined ? "took too long" : result.error;
+      const error = result === undefined ? t("it took too long") : result.error;
       setSaid(error === undefined ? { text: `${tried.given} → ${shown(result?.value)}`, failed: false } : { text: error, failed: true });
     } catch (error) {
       setSaid({ text: messageOf(error), failed: true });

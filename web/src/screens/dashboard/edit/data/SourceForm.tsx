@@ -13,6 +13,7 @@ import { t } from "@/i18n";
 import { notify } from "@/ui/feedback";
 import { EntityPicker, onePath } from "@/ui/form/EntityPicker";
 import { Fields } from "@/ui/form/Fields";
+import { PALETTE } from "@/widgets/color";
 import type { WidgetForm } from "@/widgets/forms";
 import { alarmFilter } from "@/widgets/form/tables";
 import type { TypeRules } from "@/widgets/typeRules";
@@ -21,7 +22,6 @@ import { KeyList } from "./KeyList";
 import { trialIn } from "./trial";
 import { useKnownKeys } from "./useKnownKeys";
 
-const COLORS = ["#2196f3", "#f44336", "#4caf50", "#ff9800", "#9c27b0", "#009688", "#795548", "#607d8b"];
 const SOURCE_LABELS: Readonly<Record<string, { label: string }>> = {
   entity: { label: "Entities of an alias" },
   device: { label: "One device" },
@@ -29,8 +29,7 @@ const SOURCE_LABELS: Readonly<Record<string, { label: string }>> = {
   entityCount: { label: "Number of entities" },
   alarmCount: { label: "Number of alarms" },
 };
-/** A count doesn't know who looks. */
-const ALARMS = alarmFilter("alarmFilterConfig").filter(({ name }) => !name.endsWith("assignedToCurrentUser"));
+const ALARMS = alarmFilter("alarmFilterConfig");
 const PICKED = ENTITY_TYPES.filter(({ list }) => list !== undefined);
 
 /** Which kinds of keys a source of a kind can have in a widget of a type. */
@@ -95,7 +94,7 @@ export function SourceForm({ editor, id, n, source, type, rules, form, before: k
   };
   const keyKinds = kindsOfKeys(kind, type);
   const beginKey = (ofKind: string, more: Json | undefined, place: number): Json => {
-    const key = { name: "", type: ofKind, label: "", color: COLORS[place % COLORS.length], settings: {}, ...(ofKind === "function" ? {} : more) };
+    const key = { name: "", type: ofKind, label: "", color: PALETTE[place % PALETTE.length], settings: {}, ...(ofKind === "function" ? {} : more) };
     return ofKind === "function" ? { ...nameCourse(key, Object.keys(COURSES)[place % 3] ?? "Sin"), ...(more?.["settings"] === undefined ? {} : { settings: more["settings"] }) } : ofKind === "count" ? { ...key, name: "count", label: "count" } : key;
   };
   const own = keysIn(source, "dataKeys").length;

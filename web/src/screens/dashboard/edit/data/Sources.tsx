@@ -3,7 +3,7 @@
 import { ActionIcon, Alert, Button, Fieldset, Group, Stack } from "@mantine/core";
 import type { ReactElement } from "react";
 import { changeWidget } from "@/dashboard/edit/document";
-import { changeSource, keysIn, moveSource, removeSource, sourcePlace, sourcesIn } from "@/dashboard/edit/sources";
+import { addSource, keysIn, moveSource, removeSource, sourcePlace, sourcesIn } from "@/dashboard/edit/sources";
 import { object, text, type Json } from "@/dashboard/model";
 import { plural, t } from "@/i18n";
 import type { WidgetForm } from "@/widgets/forms";
@@ -64,7 +64,7 @@ export function Sources({ editor, id, rules, form }: Props): ReactElement | null
       )}
       {isList && shown.length < rules.maxSources && (
         <Group>
-          <Button size="xs" variant="default" onClick={() => change((before) => changeSource(before, Math.max(stored.length, shown.length), begin))}>
+          <Button size="xs" variant="default" onClick={() => change((before) => addSource(before, shown.length, begin))}>
             {t("Add a source")}
           </Button>
         </Group>

@@ -12,6 +12,7 @@ export interface Order {
   handle: (n: number) => HTMLAttributes<HTMLElement> & { draggable: true };
 }
 
+const CARRIED = "text/x-fieldline-row";
 const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1 };
 
 export function useOrder(count: number, move: (from: number, to: number) => void): Order {
@@ -61,6 +62,8 @@ export function useOrder(count: number, move: (from: number, to: number) => void
       onDragStart: (event: DragEvent) => {
         event.stopPropagation();
         event.dataTransfer.effectAllowed = "move";
+        // Some browsers drag nothing that carries nothing.
+        event.dataTransfer.setData(CARRIED, String(n));
         setDragged(n);
       },
       onDragEnd: () => {
