@@ -258,6 +258,7 @@ def test_records_that_somebody_has_deleted_are_told_of_and_cost_nothing_else(
     server.stop()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900 + 2 * SECONDS)
 def test_writes_that_time_out_in_cassandra_are_stored_later(make_server, kafka, postgres_url, tmp_path):
     with cassandra_server(durable=True) as one, one.joined_by(tmp_path / "other") as other:
@@ -332,6 +333,7 @@ def test_a_kafka_without_room_acknowledges_nothing_and_goes_on_when_there_is(mak
         )
 
 
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.timeout(900 + 4 * SECONDS)
 def test_a_cassandra_without_room_stores_nothing_and_gets_it_when_there_is(make_server, kafka, postgres_url):
