@@ -232,6 +232,8 @@ test("a new device is gone on with after the session has ended, without its secr
   await expect(form.getByLabel("Name")).toHaveValue("");
   await form.getByLabel("Name").fill("Another");
   await form.getByRole("button", { name: "Cancel" }).click();
+  // The drawer takes its time to slide away.
+  await expect(form).toBeHidden();
   await page.getByRole("button", { name: "Add", exact: true }).click();
   await expect(form.getByLabel("Name")).toHaveValue("");
 });
