@@ -3,7 +3,7 @@
 
 ENGINES are of `embedded`, `postgres`, `kafka+postgres` and `kafka+postgres+cassandra`; all of them if none is named. Each load runs
 once to warm everything up, servers of Java above all, and is measured after that, with the processor time of every process apart.
-ENGINES_SECONDS is its length, FIELDLINE_BIN the program.
+ENGINES_SECONDS is its length, ENGINES_PROGRAM the program.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def metrics(server: Server) -> dict[str, float]:
     found: dict[str, float] = {}
     with urllib.request.urlopen(f"{server.http}/metrics", timeout=10) as answer:
         for line in answer.read().decode().splitlines():
-            if not line.startswith("#"):
+            if line and not line.startswith("#"):
                 name, _, value = line.rpartition(" ")
                 name = name.partition("{")[0]
                 found[name] = found.get(name, 0) + float(value)
@@ -202,7 +202,7 @@ COLUMNS = ["Fieldline", "Kafka", "PostgreSQL", "Cassandra", "load generator"]
 def main() -> None:
     wanted = sys.argv[1:] or ["embedded", "postgres", "kafka+postgres", "kafka+postgres+cassandra"]
     rows, asked = [], []
-    with lab(SECONDS, Path(os.environ.get("FIELDLINE_BIN") or BUILT)) as bench:
+    with lab(SECONDS, Path(os.environ.get("ENGINES_PROGRAM") or BUILT)) as bench:
         for engines in wanted:
             clocks: dict[str, Callable[[], float]] = {"load generator": generator_cpu_s}
             if "kafka" in engines:

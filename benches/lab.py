@@ -216,12 +216,12 @@ class Lab:
 
 
 @contextlib.contextmanager
-def lab(seconds: float) -> Iterator[Lab]:
+def lab(seconds: float, program: Path = BUILT) -> Iterator[Lab]:
     """A lab that is removed with everything in it."""
     where = os.environ.get("BENCH_DIR") or REPOSITORY / "target"
     folder = Path(tempfile.mkdtemp(prefix="bench-", dir=where))
     try:
-        yield Lab(folder, seconds)
+        yield Lab(folder, seconds, program)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -47,8 +47,7 @@ def cpu_s(pid: int, with_ended_children: bool = False) -> float:
 
 def postgres_cpu_s() -> float:
     """Processor time of all of PostgreSQL's processes, and of those that have ended."""
-    one = psql(postgres_url(), "SELECT pg_backend_pid()")
-    some = psql(postgres_url(), f"SELECT min(pid) FROM pg_stat_activity WHERE pid <> {one}")
+    some = psql(postgres_url(), "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
     parent = Path(f"/proc/{some}/stat").read_text().rpartition(")")[2].split()[1]
     children = subprocess.run(["pgrep", "-P", parent], text=True, capture_output=True, check=True).stdout.split()
     return cpu_s(int(parent), with_ended_children=True) + sum(cpu_s(int(child)) for child in children)
