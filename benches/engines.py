@@ -20,7 +20,7 @@ from pathlib import Path
 from api import import_devices
 from clients import Rest, quantile
 from lab import BUILT, Lab, Server, lab, number, say, table
-from services import CassandraNode, create_database, kafka_cpu_s, postgres_bytes, postgres_cpu_s
+from services import cassandra_cpu_s, create_database, kafka_cpu_s, postgres_bytes, postgres_cpu_s
 
 SECONDS = float(os.environ.get("ENGINES_SECONDS") or 20)
 # Points a message of the payload.
@@ -131,10 +131,7 @@ def tell_sizes(engines: str, server: Server, chosen: dict[str, str], points: int
         time.sleep(0.5)
     said = metrics(server)
     line = f"{engines}: {number(points)} points, {number(said.get(CHUNKS, 0) / max(said.get(PACKED, 0), 1))} bytes a point in chunks as they are written"
-    if "cassandra" in engines:
-        node, keyspace = CassandraNode(), chosen["FIELDLINE_CASSANDRA_KEYSPACE"]
-        sizes = {name: node.bytes_of(keyspace, name) for name in ("chunk", "recent")}
-    elif "postgres" in engines:
+    if engines.endswith("postgres"):
         sizes = {name: postgres_bytes(chosen["FIELDLINE_SQL_URL"], name) for name in ("series_chunk", "series_block")}
     else:
         sizes = {}
@@ -210,7 +207,7 @@ def main() -> None:
             if "postgres" in engines:
                 clocks["PostgreSQL"] = postgres_cpu_s
             if "cassandra" in engines:
-                clocks["Cassandra"] = CassandraNode().cpu_s
+                clocks["Cassandra"] = cassandra_cpu_s
             rows += measure(bench, engines, clocks)
             asked.append(queries(bench, engines))
     head = ["engines, devices × in flight", "messages/s", "points/s", *(f"{name}, µs a message" for name in COLUMNS)]

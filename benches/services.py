@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import uuid
 from pathlib import Path
@@ -58,31 +57,6 @@ def kafka_cpu_s() -> float:
     return cpu_s(int(os.environ["FIELDLINE_TEST_KAFKA_PID"]))
 
 
-class CassandraNode:
-    """The node, as its process was started."""
-
-    def __init__(self):
-        self.pid = int(os.environ["FIELDLINE_TEST_CASSANDRA_PID"])
-        self.arguments = Path(f"/proc/{self.pid}/cmdline").read_text().split("\0")
-
-    def _given(self, name: str) -> str:
-        return next(argument for argument in self.arguments if argument.startswith(name))[len(name) :]
-
-    def cpu_s(self) -> float:
-        """Processor time of the node."""
-        return cpu_s(self.pid)
-
-    def nodetool(self, *arguments: str) -> None:
-        """Runs Cassandra's own tool."""
-        library = self.arguments[self.arguments.index("-cp") + 1]
-        tool = ["java", "-cp", library, "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1"]
-        management = self._given("-Dcassandra.jmx.local.port=")
-        subprocess.run([*tool, "-p", management, *arguments], check=True, capture_output=True, timeout=300)
-
-    def bytes_of(self, keyspace: str, table: str) -> int:
-        """What a table takes on the disk, flushed and compacted before."""
-        self.nodetool("flush", keyspace, table)
-        self.nodetool("compact", keyspace, table)
-        tables = Path(self._given("-Dcassandra.storagedir=")) / "data" / keyspace
-        files = [file for file in tables.glob(f"{table}-*/*") if re.search(r"-big-|-da-|-bti-", file.name)]
-        return sum(file.stat().st_size for file in files)
+def cassandra_cpu_s() -> float:
+    """Processor time of the node."""
+    return cpu_s(int(os.environ["FIELDLINE_TEST_CASSANDRA_PID"]))
