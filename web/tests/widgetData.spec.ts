@@ -47,13 +47,14 @@ async function boiler(program: Program, name: string, type: string, value: numbe
   return credentialsId;
 }
 
-/** Drags a row by its handle; it must carry something, or some browsers drag nothing. */
+/** Drags a row by its handle to the end of the row before it, which may be taller than the window. */
 async function drag(page: Page, handle: Locator, to: Locator): Promise<void> {
-  const dataTransfer = await page.evaluateHandle(() => new DataTransfer());
-  await handle.dispatchEvent("dragstart", { dataTransfer });
-  expect(await dataTransfer.evaluate((carried) => carried.types.length)).toBe(1);
-  await to.dispatchEvent("dragover", { dataTransfer });
-  await to.dispatchEvent("drop", { dataTransfer });
+  await handle.hover();
+  await page.mouse.down();
+  const target = await to.boundingBox();
+  const [x, y] = [(target?.x ?? 0) + 30, (target?.y ?? 0) + (target?.height ?? 0) - 5];
+  await page.mouse.move(x, y, { steps: 5 });
+  await page.mouse.up();
 }
 
 test("a chart has the sources of an alias and of a device, in the order of its editor", async ({ page, program }) => {

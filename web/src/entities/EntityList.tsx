@@ -1,13 +1,13 @@
 // The screen of all entities of a kind.
 
-import { Button, FileButton, Group, Text, Title } from "@mantine/core";
+import { Group, Text, Title } from "@mantine/core";
 import { lazy, Suspense, type ReactElement, type ReactNode } from "react";
 import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity } from "@/api/types";
 import { useSession } from "@/app/session";
 import { t } from "@/i18n";
-import { notify } from "@/ui/feedback";
+import { ImportButton } from "@/ui/ImportButton";
 import { AddDrawer } from "./AddDrawer";
 import { EntityTable } from "./EntityTable";
 import type { EntityKind } from "./kinds";
@@ -23,16 +23,10 @@ export default function EntityList({ kind, tools }: { kind: EntityKind; tools?: 
   if (path === undefined) {
     return <Text>{t("Your role has no access to this.")}</Text>;
   }
-  const bringIn = async (file: File | null): Promise<void> => {
-    try {
-      if (file !== null) {
-        const { id: _id, version: _version, tenantId: _tenant, createdTime: _created, ...content } = JSON.parse(await file.text()) as Record<string, unknown>;
-        const saved = await api.post<Entity>(kind.one, content);
-        go(`${kind.path}/${saved.id.id}${kind.type === "DASHBOARD" ? "?imported=true" : ""}`);
-      }
-    } catch (error) {
-      notify.error(error instanceof SyntaxError ? new Error("This file is no JSON.") : error);
-    }
+  const bringIn = async (text: string): Promise<void> => {
+    const { id: _id, version: _version, tenantId: _tenant, createdTime: _created, ...content } = JSON.parse(text) as Record<string, unknown>;
+    const saved = await api.post<Entity>(kind.one, content);
+    go(`${kind.path}/${saved.id.id}${kind.type === "DASHBOARD" ? "?imported=true" : ""}`);
   };
   return (
     <>
@@ -52,15 +46,7 @@ export default function EntityList({ kind, tools }: { kind: EntityKind; tools?: 
                 <BulkImport kind={kind} />
               </Suspense>
             )}
-            {kind.importable === true && (
-              <FileButton accept="application/json" onChange={(file) => void bringIn(file)}>
-                {(props) => (
-                  <Button variant="default" {...props}>
-                    {t("Import")}
-                  </Button>
-                )}
-              </FileButton>
-            )}
+            {kind.importable === true && <ImportButton take={bringIn} />}
             {tools}
             <AddDrawer kind={kind} inAddress />
           </Group>

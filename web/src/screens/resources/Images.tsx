@@ -1,6 +1,6 @@
 // The gallery of images or SCADA symbols.
 
-import { Badge, Button, Checkbox, FileButton, Group, Image, SegmentedControl, Title } from "@mantine/core";
+import { Badge, Checkbox, Group, Image, SegmentedControl, Title } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
@@ -8,8 +8,8 @@ import { api } from "@/api/client";
 import { useSession } from "@/app/session";
 import { formatTime, t } from "@/i18n";
 import { DataTable, type Column } from "@/ui/list/DataTable";
-import { notify } from "@/ui/feedback";
 import { useImage } from "@/ui/images";
+import { ImportButton } from "@/ui/ImportButton";
 import { UploadButton } from "@/ui/UploadButton";
 import { sizeText } from "@/ui/size";
 import { ImageDrawer } from "./ImageDrawer";
@@ -43,15 +43,9 @@ export default function Images({ gallery }: { gallery: Gallery }): ReactElement 
     <Checkbox label={t("Those of the installation, too")} checked={withSystem} onChange={(event) => setWithSystem(event.currentTarget.checked)} />
   );
   const refresh = (): Promise<void> => cache.invalidateQueries({ queryKey: ["list"] });
-  const bringIn = async (file: File | null): Promise<void> => {
-    try {
-      if (file !== null) {
-        setOpened(await api.put<StoredFile>("/api/image/import", JSON.parse(await file.text())));
-        await refresh();
-      }
-    } catch (error) {
-      notify.error(error instanceof SyntaxError ? new Error("This file is no JSON.") : error);
-    }
+  const bringIn = async (text: string): Promise<void> => {
+    setOpened(await api.put<StoredFile>("/api/image/import", JSON.parse(text)));
+    await refresh();
   };
   return (
     <>
@@ -66,13 +60,7 @@ export default function Images({ gallery }: { gallery: Gallery }): ReactElement 
             onChange={(next) => setView(next === "grid" ? "grid" : "list")}
             data={[{ value: "list", label: t("List") }, { value: "grid", label: t("Pictures") }]}
           />
-          <FileButton accept="application/json" onChange={(file) => void bringIn(file)}>
-            {(props) => (
-              <Button variant="default" {...props}>
-                {t("Import")}
-              </Button>
-            )}
-          </FileButton>
+          <ImportButton take={bringIn} />
           <UploadButton<StoredFile>
             label={t("Upload")}
             accept={gallery.accept}

@@ -13,8 +13,9 @@ interface Props {
 
 export function MoveHandle({ name, n, total, events }: Props): ReactElement {
   return (
-    <button type="button" className={classes["handle"]} title={t("Drag it, or move it with the arrow keys")} aria-label={t("{name}: place {n} of {total}", { name, n: n + 1, total })} {...events}>
+    // No element of buttons: Firefox drags none.
+    <span role="button" tabIndex={0} className={classes["handle"]} title={t("Drag it, or move it with the arrow keys")} aria-label={t("{name}: place {n} of {total}", { name, n: n + 1, total })} {...events}>
       ⠿
-    </button>
+    </span>
   );
 }
