@@ -13,14 +13,13 @@ import resource
 import sys
 import time
 import urllib.request
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 from api import import_devices
-from clients import Rest, quantile
+from clients import Rest, harness, quantile
 from lab import BUILT, Lab, Server, lab, number, say, table
-from services import cassandra_cpu_s, create_database, kafka_cpu_s, postgres_bytes, postgres_cpu_s
+from services import CassandraNode, create_database, kafka_cpu_s, postgres_bytes, postgres_cpu_s
 
 SECONDS = float(os.environ.get("ENGINES_SECONDS") or 20)
 # Points a message of the payload.
@@ -44,23 +43,13 @@ PACKED = "fieldline_series_packed_points_total"
 
 def settings(engines: str) -> dict[str, str]:
     """What leads a server to such engines, with names of its own on each."""
-    chosen = {}
-    name = f"bench_{uuid.uuid4().hex}"
+    lead, chosen = harness("engines"), {}
     if "postgres" in engines:
-        chosen |= {"FIELDLINE_SQL_URL": create_database(), "FIELDLINE_SERIES_KIND": "sql"}
+        chosen |= lead.on_postgres(create_database())
     if "kafka" in engines:
-        chosen |= {
-            "FIELDLINE_JOURNAL_KIND": "kafka",
-            "FIELDLINE_JOURNAL_KAFKA_SERVERS": os.environ["FIELDLINE_TEST_KAFKA"],
-            "FIELDLINE_JOURNAL_KAFKA_PREFIX": name,
-        }
+        chosen |= lead.on_kafka(os.environ["FIELDLINE_TEST_KAFKA"])
     if "cassandra" in engines:
-        chosen |= {
-            "FIELDLINE_SERIES_KIND": "cassandra",
-            "FIELDLINE_CASSANDRA_NODES": os.environ["FIELDLINE_TEST_CASSANDRA_NODES"],
-            "FIELDLINE_CASSANDRA_REPLICATION": "SimpleStrategy:1",
-            "FIELDLINE_CASSANDRA_KEYSPACE": name,
-        }
+        chosen |= lead.on_cassandra(os.environ["FIELDLINE_TEST_CASSANDRA_NODES"])
     return chosen
 
 
@@ -131,7 +120,10 @@ def tell_sizes(engines: str, server: Server, chosen: dict[str, str], points: int
         time.sleep(0.5)
     said = metrics(server)
     line = f"{engines}: {number(points)} points, {number(said.get(CHUNKS, 0) / max(said.get(PACKED, 0), 1))} bytes a point in chunks as they are written"
-    if engines.endswith("postgres"):
+    if "cassandra" in engines:
+        node, keyspace = CassandraNode(), chosen["FIELDLINE_CASSANDRA_KEYSPACE"]
+        sizes = {name: node.table_bytes(keyspace, name) for name in ("chunk", "recent")}
+    elif "postgres" in engines:
         sizes = {name: postgres_bytes(chosen["FIELDLINE_SQL_URL"], name) for name in ("series_chunk", "series_block")}
     else:
         sizes = {}
@@ -207,7 +199,7 @@ def main() -> None:
             if "postgres" in engines:
                 clocks["PostgreSQL"] = postgres_cpu_s
             if "cassandra" in engines:
-                clocks["Cassandra"] = cassandra_cpu_s
+                clocks["Cassandra"] = CassandraNode().cpu_s
             rows += measure(bench, engines, clocks)
             asked.append(queries(bench, engines))
     head = ["engines, devices × in flight", "messages/s", "points/s", *(f"{name}, µs a message" for name in COLUMNS)]

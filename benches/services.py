@@ -8,6 +8,8 @@ import uuid
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from lab import Failed
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -57,6 +59,34 @@ def kafka_cpu_s() -> float:
     return cpu_s(int(os.environ["FIELDLINE_TEST_KAFKA_PID"]))
 
 
-def cassandra_cpu_s() -> float:
-    """Processor time of the node."""
-    return cpu_s(int(os.environ["FIELDLINE_TEST_CASSANDRA_PID"]))
+class CassandraNode:
+    """The node, by the arguments that its process was started with."""
+
+    def __init__(self):
+        self.pid = int(os.environ["FIELDLINE_TEST_CASSANDRA_PID"])
+        self.arguments = Path(f"/proc/{self.pid}/cmdline").read_text().split("\0")
+
+    def cpu_s(self) -> float:
+        """Processor time of the node."""
+        return cpu_s(self.pid)
+
+    def nodetool(self, *arguments: str) -> None:
+        """Runs Cassandra's own tool, which reaches into as many modules of Java as the node."""
+        library = self.arguments.index("-cp")
+        reached = self.arguments[self.arguments.index("--add-exports") : library + 2]
+        management = self._given("-Dcassandra.jmx.local.port=")
+        tool = ["java", *reached, "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", management]
+        done = subprocess.run([*tool, *arguments], text=True, capture_output=True, timeout=300)
+        if done.returncode != 0:
+            raise Failed(f"nodetool {' '.join(arguments)}: {done.stdout}{done.stderr}")
+
+    def table_bytes(self, keyspace: str, table: str) -> int:
+        """What a table takes on the disk, flushed and compacted before."""
+        self.nodetool("flush", keyspace, table)
+        self.nodetool("compact", keyspace, table)
+        of_keyspace = Path(self._given("-Dcassandra.storagedir=")) / "data" / keyspace
+        files = of_keyspace.glob(f"{table}-*/*")
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+    def _given(self, name: str) -> str:
+        return next(argument for argument in self.arguments if argument.startswith(name))[len(name) :]

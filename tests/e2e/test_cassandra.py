@@ -1,11 +1,11 @@
 """The program with its journal on Kafka, values in Cassandra, and entities and positions in PostgreSQL."""
 
 import time
-import uuid
 
 import pytest
 
 from harness.cassandra import Cassandra, cassandra_server
+from harness.engines import on_cassandra, on_kafka, on_postgres
 from harness.kafka import kafka_server
 from harness.load import Load, Tally
 from harness.postgres import create_database, postgres_server
@@ -31,13 +31,7 @@ def cassandra():
 
 @pytest.fixture
 def settings(postgres, cassandra) -> dict[str, str]:
-    return {
-        "FIELDLINE_SQL_URL": create_database(postgres),
-        "FIELDLINE_SERIES_KIND": "cassandra",
-        "FIELDLINE_CASSANDRA_NODES": cassandra.address,
-        "FIELDLINE_CASSANDRA_KEYSPACE": f"test_{uuid.uuid4().hex}",
-        "FIELDLINE_CASSANDRA_REPLICATION": "SimpleStrategy:1",
-    }
+    return on_postgres(create_database(postgres)) | on_cassandra(cassandra.address)
 
 
 def check(rest, tally: Tally) -> None:
@@ -49,12 +43,7 @@ def check(rest, tally: Tally) -> None:
 def test_kills_on_kafka_and_cassandra_lose_nothing_that_was_acknowledged(make_server, settings, seed):
     with kafka_server() as kafka:
         # Small, so that rows are packed into chunks meanwhile.
-        settings |= {
-            "FIELDLINE_JOURNAL_KIND": "kafka",
-            "FIELDLINE_JOURNAL_KAFKA_SERVERS": kafka.address,
-            "FIELDLINE_JOURNAL_KAFKA_PARTITIONS": "6",
-            "FIELDLINE_SERIES_PACK_BYTES": "64KiB",
-        }
+        settings |= on_kafka(kafka.address, partitions=6) | {"FIELDLINE_SERIES_PACK_BYTES": "64KiB"}
         server = make_server(env=settings)
         rest = server.start(within=90).rest()
         devices = [rest.create_device() for _ in range(DEVICES)]

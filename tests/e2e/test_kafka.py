@@ -1,11 +1,11 @@
 """The program with its journal on Kafka, and everything that is stored in PostgreSQL."""
 
 import time
-import uuid
 
 import pytest
 import requests
 
+from harness.engines import on_kafka, on_postgres
 from harness.kafka import Kafka, kafka_cluster, kafka_server
 from harness.load import Load, Tally
 from harness.postgres import create_database, postgres_server
@@ -33,14 +33,7 @@ def kafka():
 
 @pytest.fixture
 def settings(postgres, kafka) -> dict[str, str]:
-    return {
-        "FIELDLINE_SQL_URL": create_database(postgres),
-        "FIELDLINE_SERIES_KIND": "sql",
-        "FIELDLINE_JOURNAL_KIND": "kafka",
-        "FIELDLINE_JOURNAL_KAFKA_SERVERS": kafka.address,
-        "FIELDLINE_JOURNAL_KAFKA_PREFIX": f"test-{uuid.uuid4()}",
-        "FIELDLINE_JOURNAL_KAFKA_PARTITIONS": "6",
-    }
+    return on_postgres(create_database(postgres)) | on_kafka(kafka.address, partitions=6)
 
 
 def check(rest, tally: Tally) -> None:
@@ -115,13 +108,8 @@ def test_a_broker_that_is_away_costs_nobody_anything(make_server, kafka: Kafka, 
 def test_one_of_three_brokers_may_die(make_server, postgres, kafka: Kafka, tmp_path):
     with kafka_cluster(kafka.classpath, tmp_path) as brokers:
         server = make_server(
-            env={
-                "FIELDLINE_SQL_URL": create_database(postgres),
-                "FIELDLINE_SERIES_KIND": "sql",
-                "FIELDLINE_JOURNAL_KIND": "kafka",
-                "FIELDLINE_JOURNAL_KAFKA_SERVERS": ",".join(broker.address for broker in brokers),
-                "FIELDLINE_JOURNAL_KAFKA_PARTITIONS": "6",
-            }
+            env=on_postgres(create_database(postgres))
+            | on_kafka(",".join(broker.address for broker in brokers), partitions=6, prefix="fl")
         )
         rest = server.start(within=60).rest()
         told = brokers[0].topics("--describe", "--topic", "fl.q.Main")

@@ -17,12 +17,6 @@ def restart(server: Server) -> Rest:
     return server.start().rest()
 
 
-def is_processed(server: Server) -> bool:
-    """Whether everything is taken from the journal."""
-    metrics = server.metrics()
-    return all(value == 0 for name, value in metrics.items() if name.startswith("fieldline_ingest_lag_records"))
-
-
 def settle(server: Server, rest: Rest, device, key: str, values: list) -> None:
     eventually(lambda: sorted(rest.values(device.id, key)) == values)
 
@@ -34,7 +28,7 @@ def delayed_messages_survive_a_kill_and_come_once(server):
     Chain().line((delay, "Success"), (SAVE, "Success")).save(rest, root=True)
     for n in range(10):
         post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
-    eventually(lambda: is_processed(server))
+    eventually(lambda: server.lag() == 0)
     assert rest.values(device.id, "n") == []
     rest = restart(server)
     settle(server, rest, device, "n", list(range(10)))
@@ -48,7 +42,7 @@ def a_window_of_deduplication_survives_a_kill(server):
     Chain().line((node, "Success"), (SAVE, "Success")).save(rest, root=True)
     for n in range(5):
         post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
-    eventually(lambda: is_processed(server))
+    eventually(lambda: server.lag() == 0)
     rest = restart(server)
     settle(server, rest, device, "n", [4])
 
@@ -113,7 +107,7 @@ def a_calculated_alarm_that_has_to_last_goes_on_after_a_kill_and_is_raised_once(
     )
     begun = time.monotonic()
     post(server, device, {"level": 10})
-    eventually(lambda: rest.values(device.id, "level") == [10] and is_processed(server))
+    eventually(lambda: rest.values(device.id, "level") == [10] and server.lag() == 0)
     rest = restart(server)
     assert alarms(rest, device.id) == [], "it has not lasted"
     # Nothing more is sent: a timer that was kept raises it.
@@ -121,10 +115,10 @@ def a_calculated_alarm_that_has_to_last_goes_on_after_a_kill_and_is_raised_once(
     lasted = time.monotonic() - begun
     assert lasted > 5, f"it was raised after {lasted} s"
     assert (alarm["type"], alarm["severity"], alarm["status"]) == ("Low", "CRITICAL", "ACTIVE_UNACK")
-    eventually(lambda: is_processed(server))
+    eventually(lambda: server.lag() == 0)
     rest = restart(server)
     post(server, device, {"level": 11})
-    eventually(lambda: 11 in rest.values(device.id, "level") and is_processed(server))
+    eventually(lambda: 11 in rest.values(device.id, "level") and server.lag() == 0)
     assert [found["id"] for found in alarms(rest, device.id)] == [alarm["id"]], "it was raised twice"
 
 

@@ -1,5 +1,8 @@
-"""Another log, database and store of values under the servers of a run: E2E_ENGINES=scale puts every server whose test does not
-choose for itself on a Kafka, a PostgreSQL and a Cassandra, with names of its own on each."""
+"""Logs, databases and stores of values that servers are put on.
+
+E2E_ENGINES=scale puts every server of a run whose test does not choose for itself on a Kafka, a PostgreSQL and a Cassandra, with names of
+its own on each. What measures uses this, too, so that it needs no more than the standard library.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,31 @@ CHOICES = ("FIELDLINE_SQL_", "FIELDLINE_SERIES_KIND", "FIELDLINE_JOURNAL_KIND", 
 STARTUP, QUERY, READY = 1, 7, (2, 8)
 
 
+def on_postgres(database: str) -> dict[str, str]:
+    """The settings that lead a server to a database, its values included."""
+    return {"FIELDLINE_SQL_URL": database, "FIELDLINE_SERIES_KIND": "sql"}
+
+
+def on_kafka(servers: str, partitions: int | None = None, prefix: str | None = None) -> dict[str, str]:
+    """Those of the log, with topics of its own."""
+    chosen = {
+        "FIELDLINE_JOURNAL_KIND": "kafka",
+        "FIELDLINE_JOURNAL_KAFKA_SERVERS": servers,
+        "FIELDLINE_JOURNAL_KAFKA_PREFIX": prefix or f"test-{uuid.uuid4()}",
+    }
+    return chosen | ({"FIELDLINE_JOURNAL_KAFKA_PARTITIONS": str(partitions)} if partitions else {})
+
+
+def on_cassandra(nodes: str, copies: int = 1, keyspace: str | None = None) -> dict[str, str]:
+    """Those of values, with a keyspace of its own; to be added to those of a database."""
+    return {
+        "FIELDLINE_SERIES_KIND": "cassandra",
+        "FIELDLINE_CASSANDRA_NODES": nodes,
+        "FIELDLINE_CASSANDRA_KEYSPACE": keyspace or f"test_{uuid.uuid4().hex}",
+        "FIELDLINE_CASSANDRA_REPLICATION": f"SimpleStrategy:{copies}",
+    }
+
+
 class Engines:
     """What one server has of its own on the three."""
 
@@ -25,18 +53,10 @@ class Engines:
 
     def settings(self) -> dict[str, str]:
         """The settings that lead a server there."""
-        return {
-            "FIELDLINE_SQL_URL": urlunsplit(urlsplit(self.postgres)._replace(path=f"/{self.name}")),
-            "FIELDLINE_SERIES_KIND": "cassandra",
-            "FIELDLINE_CASSANDRA_NODES": os.environ["FIELDLINE_TEST_CASSANDRA_NODES"],
-            "FIELDLINE_CASSANDRA_KEYSPACE": self.name,
-            "FIELDLINE_CASSANDRA_REPLICATION": "SimpleStrategy:1",
-            "FIELDLINE_JOURNAL_KIND": "kafka",
-            "FIELDLINE_JOURNAL_KAFKA_SERVERS": os.environ["FIELDLINE_TEST_KAFKA"],
-            "FIELDLINE_JOURNAL_KAFKA_PREFIX": self.name,
-            # One broker keeps the topics of all servers open.
-            "FIELDLINE_JOURNAL_KAFKA_PARTITIONS": "3",
-        }
+        chosen = on_postgres(urlunsplit(urlsplit(self.postgres)._replace(path=f"/{self.name}")))
+        chosen |= on_cassandra(os.environ["FIELDLINE_TEST_CASSANDRA_NODES"], keyspace=self.name)
+        # One broker keeps the topics of all servers open.
+        return chosen | on_kafka(os.environ["FIELDLINE_TEST_KAFKA"], partitions=3, prefix=self.name)
 
     def drop(self) -> None:
         """Deletes what the server has left, which has ended."""

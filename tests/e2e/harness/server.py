@@ -226,6 +226,12 @@ class Server:
         samples = re.findall(r"^([a-zA-Z_:][^\s{]*(?:\{[^}]*\})?)\s+(\S+)", text, re.M)
         return {name: float(value) for name, value in samples}
 
+    def lag(self) -> float:
+        """How many records of the log are not stored yet."""
+        lags = [value for name, value in self.metrics().items() if name.startswith("fieldline_ingest_lag_records")]
+        assert lags
+        return sum(lags)
+
     def limit_address_space(self) -> None:
         """Gives the process twice the memory that its configuration allows it, as addresses, and no more from now on."""
         twice = 2 * int(self.metrics()["fieldline_memory_budget_bytes"])
