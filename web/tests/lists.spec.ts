@@ -74,7 +74,10 @@ test("search, order, columns and views of a list", async ({ page, program }) => 
   await page.getByRole("menuitem", { name: "Second hundred (at first)" }).click();
   await expect(page.getByText("100 in all")).toBeVisible();
   await page.getByRole("button", { name: "Views" }).click();
+  // What stays is read and written back, which the page must not be left before.
+  const removed = page.waitForResponse((answer) => answer.request().method() === "PUT" && answer.url().endsWith("/api/user/settings"));
   await page.getByRole("menuitem", { name: "Delete the view Second hundred" }).click();
+  await removed;
   await page.goto(`${program.url}/entities/assets`);
   await expect(page.getByText("100 in all")).toHaveCount(0);
   await page.getByRole("button", { name: "Views" }).click();
