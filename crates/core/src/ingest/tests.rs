@@ -195,6 +195,19 @@ async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
 }
 
 #[tokio::test]
+async fn a_store_without_a_position_gets_all_that_the_journal_has() {
+    let records = vec![record(1), record(2), record(3)];
+    let journal = FakeJournal::closed_with(&[(FIRST, records.clone()), (SECOND, records)]);
+    // Its group has consumed them: the store was set back to a copy from before.
+    journal.consume(FIRST, 3, 0);
+    journal.consume(SECOND, 3, 1);
+    let store = FakeStore::default_shared();
+    run(&journal, &store).await;
+    assert_eq!(store.rows(FIRST), [1, 2, 3]);
+    assert_eq!(store.rows(SECOND), [2, 3], "what is left of the log");
+}
+
+#[tokio::test]
 async fn a_record_that_is_refused_does_not_hold_up_the_others() {
     let records = vec![record(1), record(2), record(3)];
     let journal = FakeJournal::closed_with(&[(FIRST, records)]);

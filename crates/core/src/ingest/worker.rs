@@ -170,21 +170,22 @@ impl IngestWorker {
                 }
             }
         };
-        let position = match position {
-            Some(position) => self.seek(partition, position).await?,
-            None => self.seek_first(partition).await?,
-        };
+        let position = self.seek(partition, position).await?;
         info!(%partition, position = position.0, "ingest resumes");
         self.shared.mark_stored(partition, position);
         self.processor.assign_partition(partition, &self.store).await
     }
 
-    /// Moves to a position, and retries until it works: reading elsewhere would skip records or repeat them endlessly.
-    /// Returns the position reached.
-    async fn seek(&mut self, partition: Partition, mut position: Offset) -> Result<Offset, IngestShutdown> {
+    /// Moves to a position, or to the first record that the journal has, and retries until it works: reading elsewhere would
+    /// skip records or repeat them endlessly. Returns the position reached.
+    async fn seek(&mut self, partition: Partition, wanted: Option<Offset>) -> Result<Offset, IngestShutdown> {
+        let mut position = wanted.unwrap_or_default();
         loop {
             match self.consumer.seek(partition, position) {
                 Ok(()) => return Ok(position),
+                Err(JournalError::OutOfRange { first, .. }) if wanted.is_none() && position.0 < first => {
+                    position = Offset(first);
+                }
                 // Records are kept until they are stored, so somebody has removed these. The start has ruled out that
                 // the journal's end is missing.
                 Err(JournalError::OutOfRange { first, .. }) if position.0 < first => {
@@ -200,15 +201,6 @@ impl IngestWorker {
         }
     }
 
-    /// Moves to the first record that the journal has of a partition; returns its position.
-    async fn seek_first(&mut self, partition: Partition) -> Result<Offset, IngestShutdown> {
-        let first = match self.consumer.seek(partition, Offset(0)) {
-            Err(JournalError::OutOfRange { first, .. }) => Offset(first),
-            _ => Offset(0),
-        };
-        self.seek(partition, first).await
-    }
-
     /// Goes on in a log that no longer, or not yet, holds a partition's position: somebody has removed records, or has
     /// lost the end of the log and gives its positions to new records.
     async fn relocate(
@@ -220,7 +212,7 @@ impl IngestWorker {
         ::metrics::counter!(metrics::RELOCATED).increment(1);
         if asked <= next {
             error!(%partition, position = asked.0, first = first.0, "records that were not stored yet are gone from the journal, going on with its first one");
-            return self.seek(partition, first.max(asked)).await.map(drop);
+            return self.seek(partition, Some(first.max(asked))).await.map(drop);
         }
         error!(%partition, stored = asked.0, end = next.0, "the journal has lost records that are stored already, their positions go to new ones");
         let shared = self.shared.clone();
@@ -230,7 +222,7 @@ impl IngestWorker {
         }
         shared.crashes.in_flight.truncate_at(partition, next);
         shared.shorten(partition, next);
-        let position = self.seek(partition, next).await?;
+        let position = self.seek(partition, Some(next)).await?;
         if let Some(progress) = self.partitions.get_mut(&partition) {
             progress.committed = progress.committed.min(position);
         }
@@ -293,7 +285,7 @@ impl IngestWorker {
             }
         }
         if let Some(version) = batch.foreign {
-            self.seek(partition, batch.next).await?;
+            self.seek(partition, Some(batch.next)).await?;
             let pause = self.stand_still(partition);
             error!(%partition, position = batch.next.0, version, ?pause, "another version of the program wrote this record, ingest of its partition stands still until a version that can read it is started");
         }

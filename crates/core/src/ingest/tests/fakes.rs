@@ -39,6 +39,10 @@ struct Log {
     damaged: BTreeSet<Partition>,
     /// Partitions of which a reader is told once that the log holds only positions from the first to the second number.
     moved: BTreeMap<Partition, (u64, u64)>,
+    /// First positions of partitions whose older records are deleted.
+    firsts: BTreeMap<Partition, u64>,
+    /// Where the group of consumers stands, if not at the beginning.
+    committed: BTreeMap<Partition, u64>,
     paused: Vec<(Partition, Duration)>,
     closed: bool,
     is_busy: bool,
@@ -91,6 +95,13 @@ impl FakeJournal {
         log.records.insert(partition, records);
         drop(log);
         self.changed.send_replace(());
+    }
+
+    /// Has the group of consumers stand at a position, and deletes records before another one.
+    pub(super) fn consume(&self, partition: Partition, committed: u64, first: u64) {
+        let mut log = self.log.lock();
+        log.committed.insert(partition, committed);
+        log.firsts.insert(partition, first);
     }
 
     /// Makes the journal refuse appends as busy.
@@ -156,12 +167,16 @@ impl Journal for FakeJournal {
         members: u16,
     ) -> Result<Vec<Box<dyn JournalConsumer>>, JournalError> {
         let members = members.max(1);
+        let committed = self.log.lock().committed.clone();
         let consumer = |member| -> Box<dyn JournalConsumer> {
             let mine = (member..2).step_by(usize::from(members));
             Box::new(FakeConsumer {
                 log: self.log.clone(),
                 changed: self.changed.subscribe(),
-                positions: mine.map(|index| (Partition { queue, index }, 0)).collect(),
+                positions: mine
+                    .map(|index| Partition { queue, index })
+                    .map(|partition| (partition, committed.get(&partition).copied().unwrap_or(0)))
+                    .collect(),
                 paused: BTreeSet::new(),
                 is_assigned: false,
             })
@@ -264,13 +279,15 @@ impl JournalConsumer for FakeConsumer {
     }
 
     fn seek(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError> {
-        let end = self.log.lock().records.get(&partition).map_or(0, Vec::len) as u64;
-        if offset.0 > end {
+        let log = self.log.lock();
+        let first = log.firsts.get(&partition).copied().unwrap_or(0);
+        let next = log.records.get(&partition).map_or(0, Vec::len) as u64;
+        if !(first..=next).contains(&offset.0) {
             return Err(JournalError::OutOfRange {
                 partition,
                 asked: offset.0,
-                first: 0,
-                next: end,
+                first,
+                next,
             });
         }
         self.positions.insert(partition, offset.0);
