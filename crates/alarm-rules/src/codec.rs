@@ -109,7 +109,8 @@ impl AlarmRuleState {
             for _ in 0..read_count(bytes, MAX_INPUTS)? {
                 newest.push(match take_array(bytes)? {
                     [0] => None,
-                    [_] => Some(read_signed(bytes)?),
+                    [1] => Some(read_signed(bytes)?),
+                    _ => return Err(CorruptData("time of a newest point")),
                 });
             }
             parts.newest = newest.into();

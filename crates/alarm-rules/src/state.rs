@@ -1,9 +1,11 @@
-//! What one originator has under one rule set. Almost always that is nothing, so what goes on stands behind a pointer.
+//! What one originator has under one rule set. In device profiles that is nothing almost always, so what goes on stands behind a
+//! pointer.
 
 use fieldline_model::entity::AlarmSeverity;
 use uuid::Uuid;
 
-use super::rules::{AlarmRuleSet, RuleSetForm};
+use super::evaluate::AlarmInputChange;
+use super::rules::{AlarmInput, AlarmInputKind, AlarmRuleSet, RuleSetForm};
 
 /// An alarm that is active at the originator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -228,6 +230,24 @@ impl AlarmRuleState {
         }
         let slot = parts.seen.get_mut(usize::from(need));
         slot.map_or(0, |slot| std::mem::replace(slot, fingerprint))
+    }
+
+    /// Whether an update brings every value that the rules read, so that none has to be looked up. Fields drop what comes late,
+    /// so that of them it must be known that nothing does.
+    pub fn is_covered(&self, rules: &AlarmRuleSet, changes: &[AlarmInputChange<'_>]) -> bool {
+        let is_in_order = |input: &AlarmInput, change: &AlarmInputChange<'_>| {
+            rules.form == RuleSetForm::DeviceProfile
+                || input.kind != AlarmInputKind::TimeSeries
+                || self
+                    .newest(change.input)
+                    .is_some_and(|newest| newest <= change.ts)
+        };
+        self.definition == rules.definition
+            && rules.inputs.len() <= changes.len()
+            && (0..).zip(&rules.inputs).all(|(need, input)| {
+                let mut of_input = changes.iter().filter(|change| change.input == need);
+                of_input.any(|change| is_in_order(input, change))
+            })
     }
 
     /// The time of the newest point of a need that counted; `None` where none has since the rules are what they are.

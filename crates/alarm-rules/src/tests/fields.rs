@@ -285,6 +285,33 @@ fn points_that_come_again_behind_an_older_state_count_as_they_did() {
 }
 
 #[test]
+fn an_update_covers_rules_if_it_brings_all_that_they_read_and_nothing_late() {
+    let arguments = json!({"t": series("t", json!(null)), "u": series("u", json!("50"))});
+    let mut world = World::field(
+        arguments,
+        json!({"MAJOR": t_field("GREATER", 50.0, json!({}))}),
+        json!(null),
+    );
+    let change = |key: &str, ts, world: &World| super::AlarmInputChange {
+        input: world.rules.find(AlarmInputKind::TimeSeries, key).unwrap() as u16,
+        ts,
+        value: KvValueRef::Long(60),
+    };
+    let covers = |world: &World, given: &[(&str, i64)]| {
+        let changes: Vec<_> = given.iter().map(|(key, ts)| change(key, *ts, world)).collect();
+        world.state.is_covered(&world.rules, &changes)
+    };
+    assert!(
+        !covers(&world, &[("t", NOON), ("u", NOON)]),
+        "the store may have newer ones"
+    );
+    world.telemetry(&[("t", KvValue::Long(60)), ("u", KvValue::Long(60))]);
+    assert!(covers(&world, &[("t", NOON), ("u", NOON + 1)]));
+    assert!(!covers(&world, &[("t", NOON), ("u", NOON - 1)]), "one is late");
+    assert!(!covers(&world, &[("t", NOON), ("t", NOON + 1)]), "one is missing");
+}
+
+#[test]
 fn scripts_decide_and_their_errors_show() {
     let rule = json!({"condition": {"type": "SIMPLE", "expression": {"type": "TBEL", "expression": "return t > u;"}}});
     let arguments = json!({"t": series("t", json!(null)), "u": series("u", json!("50"))});

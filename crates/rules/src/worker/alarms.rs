@@ -8,9 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_alarm_rules::{
-    AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, RuleSetForm, evaluate,
-};
+use fieldline_alarm_rules::{AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, evaluate};
 use fieldline_core::ingest::IngestShutdown;
 use fieldline_core::ports::StateKey;
 use fieldline_model::EntityKey;
@@ -239,18 +237,16 @@ impl EvaluateAlarmRules<'_> {
         if !state.is_resolved(rules) {
             cx.resolve(&mut state, rules, key.subject).await?;
         }
-        let covered = match &event {
-            // Fields drop what comes later than what is stored, and have to see it.
-            AlarmRuleEvent::Update(changes) => {
-                rules.form() == RuleSetForm::DeviceProfile && rules.inputs().len() <= changes.len()
+        let values = match &event {
+            AlarmRuleEvent::Update(changes) if state.is_covered(rules, changes) => match destination {
+                // Nobody is shown them.
+                AlarmDestination::Node(_) => AlarmInputValues(Vec::new()),
+                AlarmDestination::Chain(_) => AlarmInputValues::brought_by(changes, rules.inputs().len()),
+            },
+            _ => {
+                cx.apply_pending().await?;
+                cx.gather(rules, key.subject, originator).await?
             }
-            _ => false,
-        };
-        let values = if covered {
-            AlarmInputValues(Vec::new())
-        } else {
-            cx.apply_pending().await?;
-            cx.gather(rules, key.subject, originator).await?
         };
         if let AlarmDestination::Chain(entry) = destination
             && !destination.scripts().is_empty()

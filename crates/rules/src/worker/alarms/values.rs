@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use fieldline_alarm_rules::{
-    ActiveAlarm, AlarmInputKind, AlarmInputSource, AlarmRuleSet, AlarmRuleState, AlarmScriptArguments,
-    AlarmValueSource,
+    ActiveAlarm, AlarmInputChange, AlarmInputKind, AlarmInputSource, AlarmRuleSet, AlarmRuleState,
+    AlarmScriptArguments, AlarmValueSource,
 };
 use fieldline_core::ingest::IngestShutdown;
 use fieldline_model::kv::{KvValue, KvValueRef};
@@ -23,6 +23,19 @@ use crate::worker::walk::WalkContext;
 pub(super) struct AlarmInputValues(pub(super) Vec<Option<(i64, KvValue)>>);
 
 impl AlarmInputValues {
+    /// The newest values of an update that brings all of so many inputs.
+    pub(super) fn brought_by(changes: &[AlarmInputChange<'_>], inputs: usize) -> Self {
+        let mut values: Vec<Option<(i64, KvValue)>> = vec![None; inputs];
+        for change in changes {
+            if let Some(slot) = values.get_mut(usize::from(change.input))
+                && slot.as_ref().is_none_or(|(ts, _)| *ts <= change.ts)
+            {
+                *slot = Some((change.ts, change.value.to_value()));
+            }
+        }
+        Self(values)
+    }
+
     /// About as many bytes as they take as arguments of a script.
     pub(super) fn bytes(&self) -> usize {
         let sizes = self.0.iter().flatten().map(|(_, value)| match value {
