@@ -3,3 +3,4 @@
 pub mod entities;
 pub mod journal;
 pub mod series;
+pub mod two_writers;

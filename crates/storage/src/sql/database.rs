@@ -28,8 +28,20 @@ use super::text_index;
 /// How long a call waits for a connection or a lock before the store counts as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Any constant will do, so long as no other program uses it on the same PostgreSQL database.
-const MIGRATION_LOCK: i64 = 0x6669_656c_646c_696e;
+/// Statements take milliseconds, machine code for one of them tenths of a second.
+pub(crate) const WITHOUT_JIT: (&str, &str) = ("jit", "off");
+
+/// What programs that share a PostgreSQL database do one after another. Any numbers will do, so long as no other program uses them
+/// on the same database.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProgramLock(i64);
+
+impl ProgramLock {
+    /// Changing the schema.
+    pub(super) const SCHEMA: Self = Self(0x6669_656c_646c_696e);
+    /// Making room for a record that is set aside: which tenants' rows it changes shows only on the way.
+    pub(super) const SET_ASIDE: Self = Self(0x6669_656c_646c_696f);
+}
 
 /// An open entity database; clones share it.
 #[derive(Clone)]
@@ -126,7 +138,8 @@ impl EntityDatabase {
         check(options)?;
         let connect = PgConnectOptions::from_str(url)
             .map_err(StatementError::from)?
-            .application_name("fieldline entities");
+            .application_name("fieldline entities")
+            .options([WITHOUT_JIT]);
         let pool = PgPoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -276,11 +289,12 @@ impl SqlTransaction {
         })
     }
 
-    /// Keeps other programs from migrating the same database at the same time, until the transaction ends.
-    pub(super) async fn lock_schema(&mut self) -> Result<(), StatementError> {
+    /// Waits until no other program does this on the same database, and keeps them from it until the transaction ends. On
+    /// SQLite a transaction that writes is the only one anyhow.
+    pub(super) async fn lock(&mut self, what: ProgramLock) -> Result<(), StatementError> {
         if let Self::Postgres(changes) = self {
             sqlx::query("SELECT pg_advisory_xact_lock($1)")
-                .bind(MIGRATION_LOCK)
+                .bind(what.0)
                 .execute(&mut **changes)
                 .await?;
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fieldline_core::ports::StoreResult;
 use parking_lot::Mutex;
 
-use super::database::EntityDatabase;
+use super::database::{EntityDatabase, ProgramLock};
 use super::query::SqlQuery;
 use super::statement_error::StatementError;
 
@@ -89,7 +89,7 @@ pub(super) async fn prepare(database: &EntityDatabase) {
 async fn make_parts(database: &EntityDatabase) -> Result<(), StatementError> {
     let mut changes = database.begin().await?;
     changes.run(LOCK_TIMEOUT.to_owned()).await?;
-    changes.lock_schema().await?;
+    changes.lock(ProgramLock::SCHEMA).await?;
     changes.run(MAKE_PARTS.to_owned()).await?;
     changes.commit().await
 }

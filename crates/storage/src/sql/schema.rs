@@ -2,7 +2,7 @@
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 
-use super::database::EntityDatabase;
+use super::database::{EntityDatabase, ProgramLock};
 use super::query::SqlQuery;
 use super::text_index;
 
@@ -51,7 +51,7 @@ pub(super) async fn migrate(database: &EntityDatabase) -> StoreResult<()> {
 pub(super) async fn migrate_to(database: &EntityDatabase, versions: usize) -> StoreResult<()> {
     let newest = versions as i64;
     let mut changes = database.begin().await?;
-    changes.lock_schema().await?;
+    changes.lock(ProgramLock::SCHEMA).await?;
     changes
         .execute(SqlQuery::new(
             "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY)",

@@ -8,7 +8,7 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{SetAsideId, TenantId};
 use uuid::Uuid;
 
-use super::database::{EntityDatabase, SqlTransaction};
+use super::database::{EntityDatabase, ProgramLock, SqlTransaction};
 use super::list::{self, ListDefinition};
 use super::names::{self, type_code};
 use super::query::{ColumnReader, SqlQuery, unreadable};
@@ -48,6 +48,7 @@ fn limit(bytes: u64) -> i64 {
 impl SetAsideStore for SqlSetAside {
     async fn keep(&self, record: &SetAsideRawRecord, room: SetAsideQuota) -> StoreResult<SetAsideOutcome> {
         let mut changes = self.0.begin().await?;
+        changes.lock(ProgramLock::SET_ASIDE).await?;
         match insert(&mut changes, record).await {
             Ok(true) => {}
             Ok(false) => return Ok(SetAsideOutcome::default()),
@@ -94,6 +95,7 @@ impl SetAsideStore for SqlSetAside {
 
     async fn delete(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<bool> {
         let mut changes = self.0.begin().await?;
+        changes.lock(ProgramLock::SET_ASIDE).await?;
         let deletion = SqlQuery::new("DELETE FROM set_aside WHERE id = ").bind(id.0);
         let deletion = of(deletion, tenant).push(" RETURNING tenant_id, size");
         let rows = changes.rows(deletion).await?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fieldline_core::ports::StoreResult;
 
-use super::database::{EntityDatabase, SqlTransaction};
+use super::database::{EntityDatabase, ProgramLock, SqlTransaction};
 use super::query::SqlQuery;
 use super::record::number;
 use super::statement_error::StatementError;
@@ -48,7 +48,7 @@ pub(super) async fn prepare(database: &EntityDatabase) -> StoreResult<()> {
         return Ok(());
     }
     let mut changes = database.begin().await?;
-    changes.lock_schema().await?;
+    changes.lock(ProgramLock::SCHEMA).await?;
     if missing(&mut changes).await? == 0 {
         return Ok(());
     }

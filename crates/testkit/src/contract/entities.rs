@@ -2,7 +2,7 @@
 //! test of each.
 
 mod alarm_lifetime;
-mod alarms;
+pub(super) mod alarms;
 mod api_keys;
 mod audit;
 mod calculated_fields;
@@ -15,11 +15,11 @@ pub mod fixture;
 mod importing;
 mod limits;
 mod listing;
-mod ota;
+pub(super) mod ota;
 mod relations;
 mod resources;
 mod rpcs;
-mod rule_chains;
+pub(super) mod rule_chains;
 mod saving;
 mod searching;
 mod set_aside;
@@ -28,7 +28,7 @@ mod sign_ins;
 mod tenant_isolation;
 mod tenant_transfer;
 mod users;
-mod versions;
+pub(super) mod versions;
 mod widgets;
 
 pub use alarm_lifetime::{

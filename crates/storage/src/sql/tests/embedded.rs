@@ -22,6 +22,11 @@ struct Fixture {
 }
 
 impl Fixture {
+    /// One program has the file, so that what it does at once with itself is tried.
+    async fn beside(&self) -> EntityStores {
+        self.stores.clone()
+    }
+
     async fn close(self) {
         self.database.close().await;
     }
@@ -39,6 +44,7 @@ async fn open() -> Fixture {
 }
 
 fieldline_testkit::entity_contract!(open);
+fieldline_testkit::two_writer_contract!(open);
 
 #[tokio::test]
 async fn whole_kinds_are_read_page_by_page() {

@@ -19,6 +19,12 @@ struct Fixture {
 }
 
 impl Fixture {
+    /// The stores of another program on the same database.
+    async fn beside(&self) -> EntityStores {
+        let database = EntityDatabase::postgres(&self.url, &options(4)).await.unwrap();
+        database.entity_stores()
+    }
+
     async fn close(self) {
         self.database.close().await;
         administer(&format!("DROP SCHEMA {} CASCADE", self.schema)).await;
@@ -69,6 +75,7 @@ async fn open() -> Fixture {
 }
 
 fieldline_testkit::entity_contract!(open, ignore = "needs FIELDLINE_TEST_POSTGRES_URL");
+fieldline_testkit::two_writer_contract!(open, ignore = "needs FIELDLINE_TEST_POSTGRES_URL");
 
 #[tokio::test]
 #[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]

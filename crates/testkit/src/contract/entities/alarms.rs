@@ -12,7 +12,11 @@ use serde_json::json;
 
 use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
-pub(super) fn draft(tenant: TenantId, originator: impl Into<EntityId>, alarm_type: &str) -> AlarmDraft {
+pub(in crate::contract) fn draft(
+    tenant: TenantId,
+    originator: impl Into<EntityId>,
+    alarm_type: &str,
+) -> AlarmDraft {
     AlarmDraft {
         id: None,
         tenant,
@@ -29,7 +33,7 @@ pub(super) fn draft(tenant: TenantId, originator: impl Into<EntityId>, alarm_typ
     }
 }
 
-pub(super) async fn raise(stores: &EntityStores, draft: AlarmDraft) -> Alarm {
+pub(in crate::contract) async fn raise(stores: &EntityStores, draft: AlarmDraft) -> Alarm {
     let raised = stores
         .alarms
         .create_or_update_active(draft)

@@ -12,7 +12,7 @@ use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantPro
 use serde_json::json;
 
 /// Creation time of all but those entities whose order matters.
-pub(super) const NOW: i64 = 1_700_000_000_000;
+pub(in crate::contract) const NOW: i64 = 1_700_000_000_000;
 
 /// A tenant with a profile for its devices.
 pub struct EntityFixture<'s> {
@@ -47,17 +47,17 @@ impl<'s> EntityFixture<'s> {
     }
 
     /// A device that is not stored yet.
-    pub(super) fn new_device(&self, name: &str) -> Device {
+    pub(in crate::contract) fn new_device(&self, name: &str) -> Device {
         device(self.tenant, &self.profile, name)
     }
 
     /// Creates this device.
-    pub(super) async fn save(&self, device: Device) -> Device {
+    pub(in crate::contract) async fn save(&self, device: Device) -> Device {
         self.stores.devices.insert(device).await.unwrap()
     }
 
     /// Creates another profile.
-    pub(super) async fn profile(&self, name: &str) -> DeviceProfile {
+    pub(in crate::contract) async fn profile(&self, name: &str) -> DeviceProfile {
         let profile = device_profile(self.tenant, name);
         self.stores.device_profiles.insert(profile).await.unwrap()
     }
@@ -69,7 +69,12 @@ impl<'s> EntityFixture<'s> {
     }
 
     /// Creates a user.
-    pub(super) async fn user(&self, email: &str, authority: Authority, customer: CustomerId) -> User {
+    pub(in crate::contract) async fn user(
+        &self,
+        email: &str,
+        authority: Authority,
+        customer: CustomerId,
+    ) -> User {
         let user = User {
             customer_id: customer,
             authority,
@@ -79,7 +84,7 @@ impl<'s> EntityFixture<'s> {
     }
 
     /// The names of all devices in this order.
-    pub(super) async fn names(&self, page: &PageLink) -> Vec<String> {
+    pub(in crate::contract) async fn names(&self, page: &PageLink) -> Vec<String> {
         let page = self
             .stores
             .devices
@@ -91,7 +96,7 @@ impl<'s> EntityFixture<'s> {
 }
 
 /// A tenant profile that is not stored yet, with every field set.
-pub(super) fn tenant_profile(name: &str) -> TenantProfile {
+pub(in crate::contract) fn tenant_profile(name: &str) -> TenantProfile {
     TenantProfile {
         id: TenantProfileId::new(),
         created_time: NOW,
@@ -105,7 +110,7 @@ pub(super) fn tenant_profile(name: &str) -> TenantProfile {
 }
 
 /// A tenant that is not stored yet.
-pub(super) fn tenant(title: &str) -> Tenant {
+pub(in crate::contract) fn tenant(title: &str) -> Tenant {
     Tenant {
         id: TenantId::new(),
         created_time: NOW,
@@ -116,7 +121,7 @@ pub(super) fn tenant(title: &str) -> Tenant {
 }
 
 /// A full address.
-pub(super) fn contact() -> Contact {
+pub(in crate::contract) fn contact() -> Contact {
     Contact {
         country: Some("Österreich".into()),
         state: Some("Wien".into()),
@@ -130,7 +135,7 @@ pub(super) fn contact() -> Contact {
 }
 
 /// A customer that is not stored yet.
-pub(super) fn customer(tenant: TenantId, title: &str) -> Customer {
+pub(in crate::contract) fn customer(tenant: TenantId, title: &str) -> Customer {
     Customer {
         id: CustomerId::new(),
         created_time: NOW,
@@ -142,7 +147,7 @@ pub(super) fn customer(tenant: TenantId, title: &str) -> Customer {
 }
 
 /// A user that is not stored yet.
-pub(super) fn user(tenant: TenantId, email: &str) -> User {
+pub(in crate::contract) fn user(tenant: TenantId, email: &str) -> User {
     User {
         id: UserId::new(),
         created_time: NOW,
@@ -155,7 +160,7 @@ pub(super) fn user(tenant: TenantId, email: &str) -> User {
 }
 
 /// A device profile that is not stored yet.
-pub(super) fn device_profile(tenant: TenantId, name: &str) -> DeviceProfile {
+pub(in crate::contract) fn device_profile(tenant: TenantId, name: &str) -> DeviceProfile {
     DeviceProfile {
         id: DeviceProfileId::new(),
         created_time: NOW,
@@ -166,7 +171,7 @@ pub(super) fn device_profile(tenant: TenantId, name: &str) -> DeviceProfile {
 }
 
 /// A device that is not stored yet.
-pub(super) fn device(tenant: TenantId, profile: &DeviceProfile, name: &str) -> Device {
+pub(in crate::contract) fn device(tenant: TenantId, profile: &DeviceProfile, name: &str) -> Device {
     Device {
         id: DeviceId::new(),
         created_time: NOW,
@@ -179,12 +184,12 @@ pub(super) fn device(tenant: TenantId, profile: &DeviceProfile, name: &str) -> D
 }
 
 /// A token of a device.
-pub(super) fn token(device: &Device, token: &str) -> DeviceCredentials {
+pub(in crate::contract) fn token(device: &Device, token: &str) -> DeviceCredentials {
     DeviceCredentials::access_token(device.id, token.into(), NOW)
 }
 
 /// A page of all, in this order.
-pub(super) fn sorted(property: &str, order: SortOrder) -> PageLink {
+pub(in crate::contract) fn sorted(property: &str, order: SortOrder) -> PageLink {
     PageLink {
         sort_property: Some(property.into()),
         sort_order: Some(order),
@@ -193,7 +198,7 @@ pub(super) fn sorted(property: &str, order: SortOrder) -> PageLink {
 }
 
 /// A page of all that contain a text, by name.
-pub(super) fn searched(text: &str) -> PageLink {
+pub(in crate::contract) fn searched(text: &str) -> PageLink {
     PageLink {
         text_search: Some(text.into()),
         ..sorted("name", SortOrder::Asc)
@@ -202,7 +207,7 @@ pub(super) fn searched(text: &str) -> PageLink {
 
 /// Checks that a call failed in this way; returns the message.
 #[track_caller]
-pub(super) fn expect_error<T: Debug>(result: StoreResult<T>, kind: StoreErrorKind) -> String {
+pub(in crate::contract) fn expect_error<T: Debug>(result: StoreResult<T>, kind: StoreErrorKind) -> String {
     let error = result.expect_err("the call must fail");
     assert_eq!(error.kind(), kind, "{error}");
     error.message().to_owned()

@@ -12,7 +12,11 @@ use serde_json::json;
 
 use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
-fn package(world: &EntityFixture<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
+pub(in crate::contract) fn package(
+    world: &EntityFixture<'_>,
+    kind: OtaKind,
+    version: &str,
+) -> OtaPackageInfo {
     OtaPackageInfo {
         id: OtaPackageId::new(),
         created_time: NOW,

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
-fn chain(tenant: TenantId, name: &str) -> RuleChain {
+pub(in crate::contract) fn chain(tenant: TenantId, name: &str) -> RuleChain {
     RuleChain {
         id: RuleChainId::new(),
         created_time: NOW,
@@ -22,12 +22,12 @@ fn chain(tenant: TenantId, name: &str) -> RuleChain {
     }
 }
 
-async fn saved_chain(world: &EntityFixture<'_>, name: &str) -> RuleChain {
+pub(in crate::contract) async fn saved_chain(world: &EntityFixture<'_>, name: &str) -> RuleChain {
     let chain = chain(world.tenant, name);
     world.stores.rule_chains.insert(chain).await.unwrap()
 }
 
-fn node(name: &str) -> RuleNode {
+pub(in crate::contract) fn node(name: &str) -> RuleNode {
     RuleNode {
         id: RuleNodeId::new(),
         created_time: NOW,
@@ -55,7 +55,11 @@ fn connection(from_index: u32, to_index: u32, label: &str) -> NodeConnection {
     }
 }
 
-fn metadata(chain: &RuleChain, nodes: &[RuleNode], connections: &[NodeConnection]) -> RuleChainMetaData {
+pub(in crate::contract) fn metadata(
+    chain: &RuleChain,
+    nodes: &[RuleNode],
+    connections: &[NodeConnection],
+) -> RuleChainMetaData {
     RuleChainMetaData {
         rule_chain_id: Some(chain.id),
         version: None,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{EntityFixture, NOW, expect_error};
 
-fn dashboard(tenant: TenantId, title: &str) -> Dashboard {
+pub(in crate::contract) fn dashboard(tenant: TenantId, title: &str) -> Dashboard {
     Dashboard {
         info: DashboardInfo {
             id: DashboardId::new(),
