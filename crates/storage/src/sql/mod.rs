@@ -84,6 +84,7 @@ use fieldline_core::ports::{EntityRowStore, EntityStores, StoreResult};
 
 pub use copy::TableChecksum;
 pub use database::EntityDatabase;
+pub(crate) use database::WITHOUT_JIT;
 use entities::SqlEntities;
 pub use options::Options;
 pub(crate) use statement_error::postgres_kind;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use fieldline_core::ports::{
     StoreErrorKind, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore, ValueReadRequest, ValueReader,
@@ -234,6 +235,45 @@ async fn values_of_many_entities_are_read_from_pages() {
     );
     assert_eq!(rows, [60], "70 values are three pages");
     world.store().close().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]
+async fn values_of_many_entities_are_looked_up_and_not_searched_for() {
+    let world = world();
+    let store = world.store();
+    for of in 0..3_000 {
+        save(&store, of, 1, &["k"]).await.unwrap();
+    }
+    store.close().unwrap();
+    // What the database knows of the table must not lead it astray.
+    administer(format!("ANALYZE {}.series_latest", schema(&world)));
+    world.crash();
+    let store = world.store();
+    let seen = format!(
+        "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relid = '{}.series_latest'::regclass",
+        schema(&world)
+    );
+    let before = query(seen.clone(), |row| row.get::<i64, _>(0))[0];
+    let ids: Vec<Uuid> = (0..1_000).map(Uuid::from_u128).collect();
+    let request = ValueReadRequest {
+        tenant: TenantId(Uuid::from_u128(7)),
+        kind: EntityType::Device,
+        ids: &ids,
+        source: ValueSource::Latest,
+        names: &["k".to_owned()],
+    };
+    let mut found = 0;
+    ValueReader::read(&*store, request, &mut |_, _, _| found += 1).unwrap();
+    assert_eq!(found, 1_000);
+    // Sessions tell what they have read when they have ended.
+    store.close().unwrap();
+    let began = Instant::now();
+    let mut looked_at = 0;
+    while looked_at < 1_000 && began.elapsed() < Duration::from_secs(30) {
+        looked_at = query(seen.clone(), |row| row.get::<i64, _>(0))[0] - before;
+    }
+    assert!((1_000..20_000).contains(&looked_at), "{looked_at} rows");
 }
 
 /// Values of entities in memory and of others are read at once.

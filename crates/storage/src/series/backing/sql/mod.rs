@@ -30,7 +30,7 @@ use super::super::engine::SeriesTables;
 use super::super::options::SqlSeriesOptions;
 use super::runtime::{BackingRuntime, CallTimedOut, CommitAttempts, READ_TIMEOUT, WRITE_TIMEOUT};
 use super::{SeriesDatabase, SeriesTable};
-use crate::sql::postgres_kind;
+use crate::sql::{WITHOUT_JIT, postgres_kind};
 
 /// What one statement writes at most.
 const STATEMENT_BYTES: usize = 4 << 20;
@@ -277,6 +277,7 @@ fn connect(options: &SqlSeriesOptions) -> StoreResult<(Arc<SqlSession>, i64)> {
         .options([
             ("idle_in_transaction_session_timeout", "30s"),
             ("statement_timeout", "30s"),
+            WITHOUT_JIT,
         ]);
     let runtime = BackingRuntime::new("series-sql")?;
     let pool = runtime.inside(|| {
