@@ -7,7 +7,7 @@ import { plural, t } from "@/i18n";
 import { EmptyState, notify } from "@/ui/feedback";
 import { useImage } from "@/ui/images";
 import type { WidgetProps } from "../registry";
-import { useMapItems, isPlaced } from "./items";
+import { useMapItems, isPlaced, valuesBeside } from "./items";
 import { actionSource } from "./layer";
 import { MapView } from "./MapView";
 import { readMap, type MapModel } from "./model";
@@ -51,7 +51,8 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
   const [listed, setListed] = useState(false);
   const [editing, setEditing] = useState<EditState>();
   const picture = usePicture(model, sources);
-  const items = useMapItems(model, sources, typeof picture === "object" ? picture.aspect : 1);
+  const beside = useMemo(() => valuesBeside(model, sources), [model, sources]);
+  const items = useMapItems(model, sources, typeof picture === "object" ? picture.aspect : 1, beside);
   const groups = useMemo(() => [...new Set(model.layers.flatMap((layer) => layer.groups))], [model]);
   const shown = useMemo(() => items.filter(({ layer }) => layer.groups.length === 0 || layer.groups.some((group) => !hidden.has(group))), [items, hidden]);
   const newest = useRef({ act, editing });
@@ -87,7 +88,7 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
       view.showPicture(picture.url, picture.aspect);
     }
   }, [view, picture]);
-  useEffect(() => view?.setItems(shown, editing !== undefined), [view, shown, editing]);
+  useEffect(() => view?.setItems(shown, editing !== undefined, beside), [view, shown, editing, beside]);
 
   const editable = mayEdit(model);
   const placed = shown.filter(isPlaced).length;
