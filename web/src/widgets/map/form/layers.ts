@@ -3,10 +3,10 @@
 import { ICON_NAMES } from "@/icons/names";
 import type { FormField } from "@/ui/form/values";
 import { actionFields } from "../../form/actions";
-import { heading, usuallyOn } from "../../form/parts";
+import { heading, only, usuallyOn } from "../../form/parts";
 import type { LayerKind } from "../layer";
 import { newKey, placeNames, settleLayer, SHAPE_KEYS, type MapKind } from "./defaults";
-import { isAt, isOff, isOn, labelFields, LATEST_KEYS, layerColors, onlyIf, sourceFields, TAG_ACTIONS, titleOf, TOOLTIP_PLACE, tooltipFields } from "./parts";
+import { isAt, isOff, isOn, labelFields, LATEST_KEYS, layerColors, sourceFields, TAG_ACTIONS, titleOf, TOOLTIP_PLACE, tooltipFields } from "./parts";
 
 const LISTS: readonly { kind: LayerKind; label: string }[] = [
   { kind: "trips", label: "Trips" },
@@ -87,17 +87,17 @@ function keyFields(kind: LayerKind, map: MapKind): FormField[] {
 function markerFields(isTrip: boolean, map: MapKind): FormField[] {
   return [
     { name: "markerType", label: "Marker", type: "select", required: true, otherwise: "shape", options: MARKER_TYPES },
-    ...onlyIf(isType("shape"), [
+    ...only(isType("shape"), [
       { name: "markerShape.shape", label: "Shape", type: "select", required: true, otherwise: isTrip ? "tripMarkerShape2" : "markerShape1", options: isTrip ? TRIP_SHAPES : SHAPES },
       size("markerShape.size"),
       ...layerColors("markerShape.color", "Color of the marker"),
     ]),
-    ...onlyIf(isType("icon"), [
+    ...only(isType("icon"), [
       { name: "markerIcon.icon", label: "Icon", type: "suggest", options: ICON_NAMES },
       size("markerIcon.size"),
       ...layerColors("markerIcon.color", "Color of the marker"),
     ]),
-    ...onlyIf(isType("image"), [
+    ...only(isType("image"), [
       { name: "markerImage.type", label: "Comes from", type: "select", required: true, otherwise: "image", options: IMAGE_TYPES },
       { name: "markerImage.image", label: "Picture", type: "image" },
       { name: "markerImage.imageFunction", label: "Function", type: "code", help: "function (data, images, dsData)", when: isAt("markerImage.type", "image", "function") },
@@ -122,18 +122,18 @@ function tripFields(): FormField[] {
   return [
     heading("Path"),
     usuallyOn("showPath", "Draw the path"),
-    ...onlyIf(hasPath, [
+    ...only(hasPath, [
       { name: "pathStrokeWeight", label: "Width of the line, pixels", type: "number", least: 0 },
       ...layerColors("pathStrokeColor", "Color of the path"),
     ]),
     { name: "usePathDecorator", label: "Arrows along the path", type: "boolean" },
-    ...onlyIf(isOn("usePathDecorator"), [
+    ...only(isOn("usePathDecorator"), [
       { name: "pathDecoratorSymbolSize", label: "Size, pixels", type: "number", least: 4, most: 60 },
       { name: "pathDecoratorSymbolColor", label: "Color of the arrows", type: "color" },
     ]),
     heading("Points"),
     { name: "showPoints", label: "Draw the points", type: "boolean" },
-    ...onlyIf(isOn("showPoints"), [
+    ...only(isOn("showPoints"), [
       { name: "pointSize", label: "Size of the points, pixels", type: "number", least: 0 },
       ...layerColors("pointColor", "Color of the points", { of: COURSES, byFunction: false }),
       ...tooltipFields("pointTooltip", "Tooltip of the points", true),
@@ -145,15 +145,15 @@ function shapeFields(isLine: boolean): FormField[] {
   const is = (...types: string[]): NonNullable<FormField["when"]> => isAt("fillType", "color", ...types);
   const fill: FormField[] = [
     { name: "fillType", label: "Filled with", type: "select", required: true, otherwise: "color", options: FILL_TYPES },
-    ...onlyIf(is("color"), layerColors("fillColor", "Color of the filling")),
-    ...onlyIf(is("stripe"), [
+    ...only(is("color"), layerColors("fillColor", "Color of the filling")),
+    ...only(is("stripe"), [
       { name: "fillStripe.color.color", label: "Color of the stripes", type: "color" },
       { name: "fillStripe.weight", label: "Width of the stripes, pixels", type: "number", least: 0 },
       { name: "fillStripe.spaceColor.color", label: "Color between them", type: "color" },
       { name: "fillStripe.spaceWeight", label: "Width between them, pixels", type: "number", least: 0 },
       { name: "fillStripe.angle", label: "Angle, degrees", type: "number", least: 0, most: 180 },
     ]),
-    ...onlyIf(is("image"), [
+    ...only(is("image"), [
       { name: "fillImage.image", label: "Picture", type: "image" },
       share("fillImage.opacity", "Opacity from 0 to 1"),
       usuallyOn("fillImage.preserveAspectRatio", "The picture keeps its shape"),

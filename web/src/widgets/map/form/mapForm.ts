@@ -5,10 +5,10 @@ import { object, text } from "@/dashboard/json";
 import { plainWords } from "@/dashboard/words";
 import type { FormField } from "@/ui/form/values";
 import { actionFields } from "../../form/actions";
-import { heading, usuallyOn } from "../../form/parts";
+import { heading, only, usuallyOn } from "../../form/parts";
 import { settleTiles, type MapKind } from "./defaults";
 import { layerLists } from "./layers";
-import { isAt, isOn, LATEST_KEYS, onlyIf, sourceFields, titleOf } from "./parts";
+import { isAt, isOn, LATEST_KEYS, sourceFields, titleOf } from "./parts";
 
 const MAP_KINDS = [
   { value: "geoMap", label: "The globe" },
@@ -114,7 +114,7 @@ const PICTURE: FormField[] = [
 const TIMELINE: FormField[] = [
   heading("Timeline"),
   { name: "tripTimeline.showTimelineControl", label: "A slider for the moment", type: "boolean" },
-  ...onlyIf(isOn("tripTimeline.showTimelineControl"), [
+  ...only(isOn("tripTimeline.showTimelineControl"), [
     { name: "tripTimeline.timeStep", label: "Step, milliseconds", type: "number", least: 100 },
     { name: "tripTimeline.speedOptions", label: "Speeds", type: "choices", choicesOf: () => SPEEDS.map((value) => ({ value, label: `${value}×` })) },
     usuallyOn("tripTimeline.showTimestamp", "Write the moment"),
@@ -130,7 +130,7 @@ const CONTROLS: FormField[] = [
 
 const VIEW: FormField[] = [
   heading("View"),
-  ...onlyIf(isGeo, [
+  ...only(isGeo, [
     usuallyOn("fitMapBounds", "Show all things at the beginning"),
     { name: "useDefaultCenterPosition", label: "A middle of its own", type: "boolean" },
     { name: "defaultCenterPosition", label: "Middle", help: "Latitude and longitude, as in 48.1,11.6.", when: isOn("useDefaultCenterPosition") },

@@ -3,12 +3,9 @@
 import type { FormAround } from "@/ui/form/around";
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
 import { actionFields } from "../../form/actions";
-import { heading, ranges } from "../../form/parts";
+import { heading, only, ranges } from "../../form/parts";
 
 type When = NonNullable<FormField["when"]>;
-
-/** Leaves fields to those of their own conditions for which this one holds, too. */
-export const onlyIf = (wanted: When, fields: readonly FormField[]): FormField[] => fields.map((field) => ({ ...field, when: (values) => wanted(values) && (field.when?.(values) ?? true) }));
 
 /** Whether a value at a path is one of some; `otherwise` holds where there is none. */
 export const isAt = (path: string, otherwise: string, ...wanted: string[]): When => (values) => wanted.includes(String(valueAt(values, path) ?? otherwise));
@@ -52,7 +49,7 @@ function written(path: string, shown: FormField, usual: boolean): FormField[] {
   const isShown: When = usual ? (values) => !isOff(`${path}.show`)(values) : isOn(`${path}.show`);
   return [
     { ...shown, name: `${path}.show`, type: "boolean", otherwise: usual },
-    ...onlyIf(isShown, [
+    ...only(isShown, [
       { name: `${path}.type`, label: "Written by", type: "select", required: true, otherwise: "pattern", options: WRITTEN_BY },
       { name: `${path}.pattern`, label: "Pattern", type: "long", help: "With ${entityName} and ${key} for values, as in ${temperature:1}.", when: isAt(`${path}.type`, "pattern", "pattern") },
       { name: `${path}.patternFunction`, label: "Function", type: "code", help: FUNCTION_OF_THINGS, when: isAt(`${path}.type`, "pattern", "function") },
@@ -71,7 +68,7 @@ export function tooltipFields(path: string, title: string, usual: boolean, more:
   return [
     heading(title),
     ...written(path, { name: "", label: "Show a tooltip" }, usual),
-    ...onlyIf(isShown, [
+    ...only(isShown, [
       { name: `${path}.trigger`, label: "It opens", type: "select", required: true, otherwise: "click", options: TRIGGERS },
       { name: `${path}.autoclose`, label: "Closes by itself", type: "boolean", otherwise: true },
       ...more,
