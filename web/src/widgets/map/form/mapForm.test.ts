@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withValue, type FormField, type FormValues } from "@/ui/form/values";
 import { readMap } from "../model";
-import { tilesOf } from "../tiles";
 import { settleLayer, settleTiles } from "./defaults";
 import { layerFields } from "./layers";
 import { mapFields } from "./mapForm";
@@ -77,8 +76,7 @@ test("a layer follows its source, and a background its provider", () => {
   const here = settleTiles({ label: "Mine", provider: "here", layerType: "OpenStreetMap.Mapnik", referenceLayer: "openstreetmap_hybrid" }, { provider: "openstreet" });
   expect(here).toEqual({ label: "Mine", provider: "here", layerType: "HEREv3.normalDay", apiKey: "", referenceLayer: "openstreetmap_hybrid" });
   const custom = settleTiles({ provider: "custom" }, {});
-  const [tiles] = readMap("system.map", { settings: { layers: [custom] } }).tiles;
-  expect(tiles === undefined ? undefined : tilesOf(tiles).url).toBe("https://{s}.tile.openstreetmap.org/{z}/{x}/{y}.png");
+  expect(readMap("system.map", { settings: { layers: [custom] } }).tiles).toMatchObject([{ provider: "custom", tileUrl: "https://{s}.tile.openstreetmap.org/{z}/{x}/{y}.png" }]);
 });
 
 test("a map of sources alone has the layers that are drawn of them, and keeps what is unheard of", () => {
