@@ -51,7 +51,7 @@ export class MapView {
 
   constructor(
     host: HTMLElement,
-    private readonly model: MapModel,
+    readonly model: MapModel,
     private readonly events: MapEvents,
   ) {
     const isGeo = model.kind === "geo";

@@ -44,7 +44,9 @@ function usePicture(model: MapModel, sources: WidgetProps["sources"]): { url: st
 export default function MapWidget({ widget, sources, act }: WidgetProps): ReactElement {
   const model = useMemo(() => readMap(widget.fqn, widget.config), [widget]);
   const host = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState<MapView>();
+  const [drawn, setDrawn] = useState<MapView>();
+  // With other settings the map before is gone until there is one for them.
+  const view = drawn?.model === model ? drawn : undefined;
   const [background, setBackground] = useState({ missing: false, approximated: false });
   const [tile, setTile] = useState(0);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
@@ -74,7 +76,7 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
       moved: (item, to) => void savePlace(item, { place: made.plane.toPlace(to) }).then(() => notify.ok(t("{name} was moved.", { name: item.entity.name })), notify.error),
       background: setBackground,
     });
-    setView(made);
+    setDrawn(made);
     return () => made.destroy();
   }, [model]);
   useEffect(() => {
