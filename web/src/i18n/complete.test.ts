@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, "..");
 /** Both forms of texts with a count. */
 const PLURAL = /\bplural\(\s*[^"]*?"((?:[^"\\]|\\.)+)",\s*"((?:[^"\\]|\\.)+)"/g;
 /** Texts that code translates: in `t(…)` itself, or in declarations whose labels it translates. */
-const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|section)(?:: |=)|(?:column|choice|nameColumn)\("\w+", |\bheading\(|\b(?:number|rates|address|usuallyOn|colors|ranges|limit)\("[\w.]+", |\bdone: )"((?:[^"\\]|\\.)+)"/g;
+const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|section)(?:: |=)|(?:column|choice|nameColumn)\("\w+", |\bheading\(|\b(?:number|rates|address|usuallyOn|colors|layerColors|tooltipFields|share|ranges|limit)\("[\w.]+", |\bdone: )"((?:[^"\\]|\\.)+)"/g;
 
 /** Choices that are read as words, such as `SKIP_ALL_FAILURES`. */
 const CHOICES = /\boptions: \[((?:"[A-Z][A-Z_]+",?\s*)+)\]/g;

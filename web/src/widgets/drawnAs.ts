@@ -18,7 +18,9 @@ export function fittingKinds(kinds: readonly WidgetKind[], widget: Json): Widget
 /** Returns a widget that is drawn as another kind. What the kind needs is filled in, and sources that it can't draw become what it can. */
 export function drawnAs(widget: Json, kind: WidgetKind): Json {
   const config = object(widget["config"]);
-  const next: Json = { ...widget, typeFullFqn: kind.fqn, type: kind.type, config: { ...config, settings: { ...kind.settings, ...object(config["settings"]) } } };
+  // A map of another kind has another background.
+  const background = kind.settings?.["mapType"] === undefined ? {} : { mapType: kind.settings["mapType"] };
+  const next: Json = { ...widget, typeFullFqn: kind.fqn, type: kind.type, config: { ...config, settings: { ...kind.settings, ...object(config["settings"]), ...background } } };
   const { kinds, maxSources } = rulesOf(kind.fqn, kind.type);
   const [first] = kinds;
   if (first === undefined || maxSources === 0) {

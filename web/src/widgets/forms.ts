@@ -1,7 +1,7 @@
 // The main settings of widget types as declared forms, for the panel beside a widget that is edited.
 
 import type { Json } from "@/dashboard/model";
-import type { FormField } from "@/ui/form/values";
+import { isObject, type FormField, type FormValues } from "@/ui/form/values";
 import { CONTROL_FORMS } from "./control/forms";
 import { CARD_FORMS } from "./form/cards";
 import { CHART_FORMS } from "./form/charts";
@@ -14,6 +14,8 @@ export interface WidgetForm {
   names: RegExp;
   /** Fields of `config.settings`. */
   settings: readonly FormField[];
+  /** What the settings begin with, of types that say so themselves. */
+  begin?: Json;
   /** Fields of `config` itself. */
   config?: readonly FormField[];
   /** Fields of the `settings` of each of its keys. */
@@ -32,4 +34,14 @@ const FORMS: readonly WidgetForm[] = [...CONTROL_FORMS, ...INPUT_FORMS, ...HOME_
 export function formOf(fqn: string): WidgetForm | undefined {
   const name = fqn.replace(/^system\./, "");
   return FORMS.find((form) => form.names.test(name));
+}
+
+function over(begin: unknown, stored: unknown): unknown {
+  return stored === undefined ? begin : isObject(begin) && isObject(stored) ? Object.fromEntries([...new Set([...Object.keys(begin), ...Object.keys(stored)])].map((name) => [name, over(begin[name], stored[name])])) : stored;
+}
+
+/** Returns settings with what the form's type begins with where nothing is stored; what somebody has cleared stays empty. */
+export function withBeginnings({ begin }: WidgetForm, settings: FormValues): FormValues {
+  const all = over(begin, settings);
+  return isObject(all) ? all : settings;
 }

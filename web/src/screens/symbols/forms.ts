@@ -6,6 +6,7 @@ import { settleAction } from "@/dashboard/edit/mobileAction";
 import type { FormField, FormValues } from "@/ui/form/values";
 import { gets, sets } from "@/widgets/control/forms";
 import { actionFields } from "@/widgets/form/actions";
+import { only } from "@/widgets/form/parts";
 import { emptyValue } from "@/widgets/symbol/symbol";
 import { valueField } from "@/widgets/symbol/symbolForm";
 import { completeBehavior } from "./symbolFile";
@@ -20,8 +21,6 @@ export const GENERAL: readonly FormField[] = [
 
 export type When = NonNullable<FormField["when"]>;
 const is = (...types: string[]): When => ({ type }) => types.includes(String(type));
-/** Leaves fields to those of their own condition for which this one holds, too. */
-export const only = (wanted: When, fields: readonly FormField[]): FormField[] => fields.map((field) => ({ ...field, when: (values) => wanted(values) && (field.when?.(values) ?? true) }));
 
 const VALUE_TYPES = [
   { value: "BOOLEAN", label: "Yes or no" },

@@ -3,9 +3,9 @@
 import { list, object, text } from "@/dashboard/json";
 import { plainWords } from "@/dashboard/words";
 import type { FormChoice, FormField, FormValues } from "@/ui/form/values";
-import { colors, fonts } from "@/widgets/form/parts";
+import { colors, fonts, only } from "@/widgets/form/parts";
 import { KNOWN_UNITS } from "@/widgets/units";
-import { groups, only, type When } from "./forms";
+import { groups, type When } from "./forms";
 
 const TYPES = [
   { value: "text", label: "Text" },

@@ -26,7 +26,7 @@ interface FieldProps {
   change: (value: unknown) => void;
 }
 
-const WIDE = new Set(["heading", "rows", "long", "code", "json", "value", "unit", "image"]);
+const WIDE = new Set(["heading", "rows", "long", "code", "json", "value", "unit", "image", "own"]);
 
 const DAY_MS = 86_400_000;
 const pad = (n: number): string => String(n).padStart(2, "0");
@@ -110,6 +110,10 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
           <SeveralEntities label={field.label} entityType={field.list ?? ""} value={value} onChange={change} />
         </Suspense>
       );
+    case "own": {
+      const drawn = around.own?.[field.drawnBy ?? ""]?.({ field, value, values, change });
+      return drawn === undefined ? <JsonField label={common.label} {...help} value={value} change={change} /> : <>{drawn}</>;
+    }
     case "json":
       return <JsonField label={common.label} {...help} value={value} change={change} />;
     case "rows":

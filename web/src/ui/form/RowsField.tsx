@@ -57,7 +57,7 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
     ) : (
       <Accordion multiple variant="contained" chevronPosition="left" value={open} onChange={setOpen}>
         {rows.map((row, at) => {
-          const { title, note } = rowTitle(row.values);
+          const { title, note } = rowTitle(row.values, around);
           return (
             <Accordion.Item key={row.id} value={String(row.id)}>
               <Accordion.Control>

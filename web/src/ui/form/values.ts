@@ -21,7 +21,7 @@ export interface FormField {
   label: string;
   type?:
     | "text" | "number" | "boolean" | "long" | "password" | "select" | "several" | "entity" | "texts" | "json" | "code" | "rows" | "rates" | "heading"
-    | "time" | "hours" | "suggest" | "color" | "value" | "choice" | "choices" | "unit" | "image" | "words" | "entities";
+    | "time" | "hours" | "suggest" | "color" | "value" | "choice" | "choices" | "unit" | "image" | "words" | "entities" | "own";
   required?: boolean;
   help?: string;
   /** Choices of `select` and `several`; those of `suggest` and `texts` may be left for another text. */
@@ -37,6 +37,8 @@ export interface FormField {
   /** The least and the greatest `number`. */
   least?: number;
   most?: number;
+  /** Of `own`: under which name what is around the form draws it; where nothing does, it is JSON. */
+  drawnBy?: string;
   /** Fields of each of the `rows`. */
   fields?: readonly FormField[];
   /** Choices of `choice` and `choices`, whose values may be of any type, by the values around them. */
@@ -46,7 +48,7 @@ export interface FormField {
   /** Further choices of `select`, `suggest` and `words`, by what is around the form. */
   optionsFrom?: (around: FormAround) => readonly FormOption[];
   /** Of `rows`: what names one of them, with a note. Rows that have a name are shut until somebody opens them. */
-  rowTitle?: (row: FormValues) => { title: string; note: string };
+  rowTitle?: (row: FormValues, around: FormAround) => { title: string; note: string };
   /** Of `rows`: brings the rest of one in line with what was changed in it; it begins with nothing before. */
   settle?: (row: FormValues, before: FormValues) => FormValues;
   /** `rows` are a map with this field of theirs as its key. */

@@ -3,7 +3,7 @@
 import type { FormField } from "@/ui/form/values";
 import { ICON_NAMES } from "@/icons/names";
 import type { WidgetForm } from "../forms";
-import { colors, fonts, ranges, usuallyOn } from "./parts";
+import { colors, fonts, only, ranges, usuallyOn } from "./parts";
 
 const LAYOUTS = [
   { value: "square", label: "In a square" },
@@ -31,8 +31,6 @@ type When = NonNullable<FormField["when"]>;
 const showsLabel: When = ({ showLabel }) => showLabel !== false;
 const showsIcon: When = ({ showIcon }) => showIcon !== false;
 const showsGround: When = ({ showIconBackground }) => showIconBackground !== false;
-/** Leaves a field to those of its own condition for which this one holds, too. */
-const only = (wanted: When) => (field: FormField): FormField => ({ ...field, when: (values) => wanted(values) && (field.when?.(values) ?? true) });
 const SCALE: FormField[] = [
   { name: "minValue", label: "Least value", type: "number" },
   { name: "maxValue", label: "Greatest value", type: "number" },
@@ -54,14 +52,14 @@ export const CARD_FORMS: readonly WidgetForm[] = [
       usuallyOn("autoScale", "As large as the card permits"),
       usuallyOn("showLabel", "Show the label"),
       { name: "label", label: "Label", when: showsLabel },
-      ...colors("labelColor", "Color of the label").map(only(showsLabel)),
+      ...only(showsLabel, colors("labelColor", "Color of the label")),
       usuallyOn("showIcon", "Show an icon"),
       { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES, when: showsIcon },
       { name: "iconSize", label: "Size of the icon", type: "number", when: showsIcon },
-      ...colors("iconColor", "Color of the icon").map(only(showsIcon)),
+      ...only(showsIcon, colors("iconColor", "Color of the icon")),
       usuallyOn("showIconBackground", "Show a ground behind the icon"),
       { name: "iconBackgroundSize", label: "Size of the ground", type: "number", when: showsGround },
-      ...colors("iconBackgroundColor", "Color of the ground").map(only(showsGround)),
+      ...only(showsGround, colors("iconBackgroundColor", "Color of the ground")),
       ...colors("valueColor", "Color of the value"),
       { name: "showChevron", label: "Show an arrow at the end", type: "boolean" },
       { name: "chevronColor", label: "Color of the arrow", type: "color", when: ({ showChevron }) => showChevron === true },
@@ -151,7 +149,7 @@ export const CARD_FORMS: readonly WidgetForm[] = [
       usuallyOn("showIcon", "Show an icon"),
       { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES, when: showsIcon },
       { name: "iconSize", label: "Size of the icon", type: "number", when: showsIcon },
-      ...colors("iconColor", "Color of the icon").map(only(showsIcon)),
+      ...only(showsIcon, colors("iconColor", "Color of the icon")),
       ...colors("valueColor", "Color of the value"),
     ],
   },

@@ -4,6 +4,11 @@ import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
 
 export const heading = (label: string): FormField => ({ name: "", label, type: "heading" });
 
+type When = NonNullable<FormField["when"]>;
+
+/** Leaves fields to those of their own condition for which this one holds, too. */
+export const only = (wanted: When, fields: readonly FormField[]): FormField[] => fields.map((field) => ({ ...field, when: (values) => wanted(values) && (field.when?.(values) ?? true) }));
+
 /** A switch that is on where settings say nothing. */
 export const usuallyOn = (name: string, label: string): FormField => ({ name, label, type: "boolean", otherwise: true });
 

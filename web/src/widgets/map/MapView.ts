@@ -35,6 +35,8 @@ export class MapView {
   readonly map: L.Map;
   plane: Plane;
   private items: readonly MapItem[] = [];
+  /** Values of entities that functions know besides. */
+  private beside: readonly Json[] = [];
   private readonly markers: Markers;
   readonly shapes: Shapes;
   readonly trips: Trips;
@@ -49,7 +51,7 @@ export class MapView {
 
   constructor(
     host: HTMLElement,
-    private readonly model: MapModel,
+    readonly model: MapModel,
     private readonly events: MapEvents,
   ) {
     const isGeo = model.kind === "geo";
@@ -83,9 +85,9 @@ export class MapView {
     this.trips = new Trips(this.map, plane, {
       ...common,
       point: (item, step, at) =>
-        this.popups.show(item, at, item.layer.trip.pointTooltip, 0, { ...times(item.steps), ...this.valuesAt(item, step.ts), time: step.ts }, true),
+        this.popups.show(item, at, item.layer.trip.pointTooltip, [0, 0], { ...times(item.steps), ...this.valuesAt(item, step.ts), time: step.ts }, true),
     });
-    this.popups = new Popups(this.map, () => this.items, events.tag);
+    this.popups = new Popups(this.map, () => this.items, () => [...this.items.map(({ data }) => data), ...this.beside], events.tag);
     this.tiles = isGeo ? new TileBackground(this.map, events.background) : undefined;
     // Whoever has moved the map is not moved back by new values.
     ["mousedown", "wheel", "keydown", "touchstart"].forEach((name) => host.addEventListener(name, () => (this.touched = true), { passive: true }));
@@ -129,8 +131,9 @@ export class MapView {
   }
 
   /** Shows these items and no others. */
-  setItems(items: readonly MapItem[], mayMove: boolean): void {
+  setItems(items: readonly MapItem[], mayMove: boolean, beside: readonly Json[]): void {
     this.items = items;
+    this.beside = beside;
     this.mayMove = mayMove;
     if (items.length < MANY || this.fitted === 0) {
       this.redraw();
@@ -217,8 +220,8 @@ export class MapView {
   private openTooltip(item: MapItem): void {
     const at = this.placeOf(item);
     if (at !== undefined && item.layer.tooltip.show) {
-      const height = item.layer.kind === "markers" || item.layer.kind === "trips" ? item.imageSize * item.layer.marker.anchor[1] : 0;
-      this.popups.show(item, at, item.layer.tooltip, height, item.steps.length > 0 ? times(item.steps) : {});
+      const [x, y] = item.layer.kind === "markers" || item.layer.kind === "trips" ? item.layer.tooltip.offset : [0, 0];
+      this.popups.show(item, at, item.layer.tooltip, [x * item.imageSize, y * item.imageSize], item.steps.length > 0 ? times(item.steps) : {});
     }
   }
 

@@ -7,7 +7,7 @@ import { plural, t } from "@/i18n";
 import { EmptyState, notify } from "@/ui/feedback";
 import { useImage } from "@/ui/images";
 import type { WidgetProps } from "../registry";
-import { useMapItems, isPlaced } from "./items";
+import { useMapItems, isPlaced, valuesBeside } from "./items";
 import { actionSource } from "./layer";
 import { MapView } from "./MapView";
 import { readMap, type MapModel } from "./model";
@@ -44,14 +44,17 @@ function usePicture(model: MapModel, sources: WidgetProps["sources"]): { url: st
 export default function MapWidget({ widget, sources, act }: WidgetProps): ReactElement {
   const model = useMemo(() => readMap(widget.fqn, widget.config), [widget]);
   const host = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState<MapView>();
+  const [drawn, setDrawn] = useState<MapView>();
+  // With other settings the map before is gone until there is one for them.
+  const view = drawn?.model === model ? drawn : undefined;
   const [background, setBackground] = useState({ missing: false, approximated: false });
   const [tile, setTile] = useState(0);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const [listed, setListed] = useState(false);
   const [editing, setEditing] = useState<EditState>();
   const picture = usePicture(model, sources);
-  const items = useMapItems(model, sources, typeof picture === "object" ? picture.aspect : 1);
+  const beside = useMemo(() => valuesBeside(model, sources), [model, sources]);
+  const items = useMapItems(model, sources, typeof picture === "object" ? picture.aspect : 1, beside);
   const groups = useMemo(() => [...new Set(model.layers.flatMap((layer) => layer.groups))], [model]);
   const shown = useMemo(() => items.filter(({ layer }) => layer.groups.length === 0 || layer.groups.some((group) => !hidden.has(group))), [items, hidden]);
   const newest = useRef({ act, editing });
@@ -73,7 +76,7 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
       moved: (item, to) => void savePlace(item, { place: made.plane.toPlace(to) }).then(() => notify.ok(t("{name} was moved.", { name: item.entity.name })), notify.error),
       background: setBackground,
     });
-    setView(made);
+    setDrawn(made);
     return () => made.destroy();
   }, [model]);
   useEffect(() => {
@@ -87,7 +90,7 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
       view.showPicture(picture.url, picture.aspect);
     }
   }, [view, picture]);
-  useEffect(() => view?.setItems(shown, editing !== undefined), [view, shown, editing]);
+  useEffect(() => view?.setItems(shown, editing !== undefined, beside), [view, shown, editing, beside]);
 
   const editable = mayEdit(model);
   const placed = shown.filter(isPlaced).length;

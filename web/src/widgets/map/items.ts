@@ -31,6 +31,7 @@ export interface MapItem {
 }
 
 const NO_STEPS: Step[] = [];
+const NOTHING: readonly Json[] = [];
 
 /** Whether an item has a place to be drawn at. */
 export function isPlaced(item: MapItem): boolean {
@@ -108,11 +109,16 @@ export class ItemMaker {
   make(sources: readonly SourceValues[]): MapItem[] {
     const known = new Map(this.made.map((item) => [item.id, item]));
     this.made = this.model.layers.flatMap((layer) => {
-      const { entities, source } = sources[layer.source] ?? { entities: [], source: undefined };
-      return entities.map((entity, n): MapItem => {
-        const before = known.size === 0 ? undefined : known.get(`${layer.id}/${entity.id.id}`);
-        return before?.entity === entity ? before : new EntityItem(layer, entity, source, n, this.model.kind);
-      });
+      const make = (place: number): MapItem[] => {
+        const { entities, source } = sources[place] ?? { entities: [], source: undefined };
+        return entities.map((entity, n): MapItem => {
+          const before = known.size === 0 ? undefined : known.get(`${layer.id}/${entity.id.id}`);
+          return before?.entity === entity ? before : new EntityItem(layer, entity, source, n, this.model.kind);
+        });
+      };
+      const own = make(layer.source);
+      // Of two sources with the same entity, the first one counts.
+      return layer.moreSources.length === 0 ? own : [...new Map([...layer.moreSources.toReversed().flatMap(make), ...own].map((item) => [item.id, item])).values()];
     });
     return this.made;
   }
@@ -166,8 +172,16 @@ async function worked(layer: MapLayer, items: MapItem[], all: Json[], aspect: nu
   });
 }
 
+/** Returns the values of entities that are no items, but that functions know. */
+export function valuesBeside({ beside }: MapModel, sources: readonly SourceValues[]): readonly Json[] {
+  return beside.length === 0 ? NOTHING : beside.flatMap(({ source: place, keys }) => {
+    const { entities, source } = sources[place] ?? { entities: [], source: undefined };
+    return entities.map((entity, n) => formatted(entity, keys, source, n));
+  });
+}
+
 /** Follows the items of a map. With functions they come when those are done; until then what was before stays. */
-export function useMapItems(model: MapModel, sources: readonly SourceValues[], aspect: number): readonly MapItem[] {
+export function useMapItems(model: MapModel, sources: readonly SourceValues[], aspect: number, beside: readonly Json[]): readonly MapItem[] {
   const maker = useMemo(() => new ItemMaker(model), [model]);
   const plain = useMemo(() => maker.make(sources), [maker, sources]);
   const needed = useMemo(() => model.layers.some(hasFunctions), [model]);
@@ -176,7 +190,7 @@ export function useMapItems(model: MapModel, sources: readonly SourceValues[], a
   useEffect(() => {
     if (needed) {
       const mine = ++turn.current.begun;
-      const all = plain.map(({ data }) => data);
+      const all = [...plain.map(({ data }) => data), ...beside];
       const layers = model.layers.map((layer) => {
         const items = plain.filter((item) => item.layer === layer);
         return hasFunctions(layer) ? worked(layer, items, all, aspect) : Promise.resolve(items);
@@ -189,14 +203,14 @@ export function useMapItems(model: MapModel, sources: readonly SourceValues[], a
         }
       });
     }
-  }, [plain, needed, model, aspect]);
+  }, [plain, needed, model, aspect, beside]);
   return needed ? made : plain;
 }
 
 /** Returns the markup of an item's tooltip, which is not clean yet. */
-export async function tooltipMarkup(tooltip: Written, item: MapItem, all: readonly MapItem[], more: Json = {}): Promise<string> {
+export async function tooltipMarkup(tooltip: Written, item: MapItem, all: () => readonly Json[], more: Json = {}): Promise<string> {
   const data = { ...item.data, ...more };
-  const others = tooltip.body === undefined ? [] : all.map((one) => one.data);
+  const others = tooltip.body === undefined ? [] : [...all()];
   const [made] = await results(tooltip.body, [item], others, NAMES, (one) => [data, others, one.data["dsIndex"], {}]);
   return fillMarkup(typeof made === "string" ? made : tooltip.pattern, data, item.layer.keys);
 }

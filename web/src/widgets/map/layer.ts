@@ -17,6 +17,8 @@ export interface Written {
 export interface Tooltip extends Written {
   onHover: boolean;
   autoclose: boolean;
+  /** How far from the place it stands, as shares of the marker's size; downwards is positive. */
+  offset: [number, number];
 }
 
 export interface LayerColor {
@@ -43,7 +45,7 @@ export interface ShapeLook {
   fillType: "color" | "image" | "stripe";
   fill: LayerColor;
   fillOpacity: number;
-  fillImage: string;
+  fillImage: { link: string; opacity: number; keepsAspect: boolean };
   stripe: { color: LayerColor; space: LayerColor; weight: number; spaceWeight: number; angle: number };
   stroke: LayerColor;
   strokeOpacity: number;
@@ -58,6 +60,8 @@ export interface TripLook {
   pathWeight: number;
   pathColor: LayerColor;
   arrows: boolean;
+  arrowColor: string | undefined;
+  arrowSize: number;
   showPoints: boolean;
   pointSize: number;
   pointColor: LayerColor;
@@ -73,8 +77,9 @@ export interface Clustering {
 export interface MapLayer {
   kind: LayerKind;
   id: string;
-  /** Which of the map's sources has its entities. */
+  /** Which of the map's sources has its entities, and which have more of them. */
   source: number;
+  moreSources: number[];
   /** All keys that it reads. */
   keys: DataKey[];
   /** Keys that have the place; the first one with a value counts. Shapes have theirs in `x`. */
@@ -110,9 +115,10 @@ function readWritten(value: unknown, show: boolean, pattern: string): Written {
   };
 }
 
-function readTooltip(value: unknown, show: boolean, pattern: string): Tooltip {
+function readTooltip(value: unknown, show: boolean, pattern: string, above = 1): Tooltip {
   const stored = object(value);
-  return { ...readWritten(value, show, pattern), onHover: stored["trigger"] === "hover", autoclose: stored["autoclose"] !== false };
+  const offset: [number, number] = [number(stored["offsetX"]) ?? 0, number(stored["offsetY"]) ?? -above];
+  return { ...readWritten(value, show, pattern), onHover: stored["trigger"] === "hover", autoclose: stored["autoclose"] !== false, offset };
 }
 
 function readColor(value: unknown, otherwise: string): LayerColor {
@@ -143,11 +149,12 @@ function readMarker(layer: Json, isTrip: boolean): MarkerLook {
 
 function readShape(layer: Json): ShapeLook {
   const stripe = object(layer["fillStripe"]);
+  const image = object(layer["fillImage"]);
   return {
     fillType: (["image", "stripe"] as const).find((one) => one === layer["fillType"]) ?? "color",
     fill: readColor(layer["fillColor"], "rgba(51,136,255,0.2)"),
     fillOpacity: number(layer["fillOpacity"]) ?? 1,
-    fillImage: text(object(layer["fillImage"])["image"]) ?? "",
+    fillImage: { link: text(image["image"]) ?? "", opacity: number(image["opacity"]) ?? 1, keepsAspect: image["preserveAspectRatio"] !== false },
     stripe: {
       color: readColor(stripe["color"], "#8f8f8f"),
       space: readColor(stripe["spaceColor"], "rgba(143,143,143,0)"),
@@ -172,6 +179,8 @@ function readTrip(layer: Json): TripLook {
     pathWeight: number(layer["pathStrokeWeight"]) ?? 4,
     pathColor: readColor(layer["pathStrokeColor"], BLUE),
     arrows: layer["usePathDecorator"] === true,
+    arrowColor: safeColor(layer["pathDecoratorSymbolColor"]),
+    arrowSize: Math.min(60, Math.max(4, number(layer["pathDecoratorSymbolSize"]) ?? 10)),
     showPoints: layer["showPoints"] === true,
     pointSize: number(layer["pointSize"]) ?? 10,
     pointColor: readColor(layer["pointColor"], BLUE),
@@ -189,16 +198,17 @@ function readClustering(layer: Json): Clustering {
 }
 
 /** A key of the place; settings may name several, of which the first with a value counts. */
-function readPlace(value: unknown, name: string, config: Json): DataKey[] {
-  const stored = Array.isArray(value) ? value : [value ?? { name, label: name, type: "attribute" }];
+function readPlace(value: unknown, name: string, config: Json, type = "attribute"): DataKey[] {
+  const stored = Array.isArray(value) ? value : [value ?? { name, label: name, type }];
   return stored.map((key) => readKey(key, config));
 }
 
 /** Reads one layer; its source is not known yet. */
 export function readLayer(kind: LayerKind, id: string, layer: Json, mapKind: "geo" | "image", config: Json): MapLayer {
   const shapeKey = SHAPE_KEYS[kind];
-  const x = shapeKey === undefined ? readPlace(layer["xKey"], mapKind === "geo" ? "latitude" : "xPos", config) : readPlace(layer[shapeKey], "perimeter", config);
-  const y = shapeKey === undefined ? readPlace(layer["yKey"], mapKind === "geo" ? "longitude" : "yPos", config) : [];
+  const type = kind === "trips" ? "timeseries" : "attribute";
+  const x = shapeKey === undefined ? readPlace(layer["xKey"], mapKind === "geo" ? "latitude" : "xPos", config, type) : readPlace(layer[shapeKey], "perimeter", config);
+  const y = shapeKey === undefined ? readPlace(layer["yKey"], mapKind === "geo" ? "longitude" : "yPos", config, type) : [];
   const isPoint = shapeKey === undefined;
   const look = { marker: readMarker(layer, kind === "trips"), shape: readShape(layer), trip: readTrip(layer), clustering: readClustering(layer) };
   const colors = [look.marker.color, look.shape.fill, look.shape.stroke, look.shape.stripe.color, look.trip.pathColor, look.trip.pointColor];
@@ -210,11 +220,12 @@ export function readLayer(kind: LayerKind, id: string, layer: Json, mapKind: "ge
     kind,
     id,
     source: -1,
+    moreSources: [],
     keys: [...x, ...y, ...list(layer["additionalDataKeys"]).map((key) => readKey(key, config)), ...colors.flatMap(({ rangeKey }) => rangeKey ?? [])],
     x,
     y,
     label: readWritten(layer["label"], isPoint, "${entityName}"),
-    tooltip: readTooltip(tooltip, isPoint, kind === "trips" ? TRIP_TOOLTIP : `<b>\${entityName}</b><br/><br/>${places}`),
+    tooltip: readTooltip(tooltip, isPoint, kind === "trips" ? TRIP_TOOLTIP : `<b>\${entityName}</b><br/><br/>${places}`, look.marker.anchor[1]),
     groups: list(layer["groups"]).flatMap((group) => text(group) ?? []),
     edit: {
       actions: new Set(EDIT_ACTIONS.filter((action) => list(edit["enabledActions"]).includes(action))),

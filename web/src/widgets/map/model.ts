@@ -26,6 +26,8 @@ export interface MapModel {
   kind: "geo" | "image";
   layers: MapLayer[];
   sources: Datasource[];
+  /** Sources with the keys of which functions know more than what is on the map. */
+  beside: { source: number; keys: DataKey[] }[];
   tiles: TileChoice[];
   /** The picture of an image map: an address, or the key that has it. */
   image: { url: string; key: DataKey | undefined; source: number };
@@ -127,7 +129,7 @@ export function readMap(fqn: string, config: Json): MapModel {
   const isOld = name.includes(".");
   const stored = object(config["settings"]);
   const settings = isOld ? convertOldMap(name, config) : hasLayers(stored) ? stored : { ...stored, ...defaultLayers(name, config) };
-  const kind = settings["mapType"] === "image" || name === "image_map" ? "image" : "geo";
+  const kind = (settings["mapType"] ?? (name === "image_map" ? "image" : undefined)) === "image" ? "image" : "geo";
   const withPoints = /^(trip|route)_map$|^maps_v2\.(test|route_map)/.test(name);
   const sources = new Sources(withPoints);
   const actions: Json = {};
@@ -136,10 +138,14 @@ export function readMap(fqn: string, config: Json): MapModel {
       const id = `${layerKind} ${n}`;
       const layer = readLayer(layerKind, id, object(value), kind, config);
       Object.assign(actions, layer.actions);
-      return { ...layer, source: sources.add({ ...object(value), pageSize: settings["mapPageSize"] }, layer.keys, layerKind === "trips") };
+      const add = (one: Json): number => sources.add({ ...one, pageSize: settings["mapPageSize"] }, layer.keys, layerKind === "trips");
+      return { ...layer, source: add(object(value)), moreSources: list(object(value)["additionalDataSources"]).map((one) => add(object(one))) };
     }),
   );
-  list(settings["additionalDataSources"]).map(object).forEach((more) => sources.add(more, list(more["dataKeys"]).map((key) => readKey(key, config)), false));
+  const beside = list(settings["additionalDataSources"]).map(object).map((more) => {
+    const keys = list(more["dataKeys"]).map((key) => readKey(key, config));
+    return { source: sources.add({ ...more, pageSize: settings["mapPageSize"] }, keys, false), keys };
+  });
   const buttons = list(settings["mapActionButtons"]).map(object).map((button, n) => {
     const source = `map button ${n}`;
     actions[source] = [{ name: text(button["label"]) ?? source, ...object(button["action"]) }];
@@ -152,6 +158,7 @@ export function readMap(fqn: string, config: Json): MapModel {
   return {
     kind,
     layers,
+    beside,
     tiles: list(settings["layers"]).length === 0 ? [readTile({ provider: "openstreet" })] : list(settings["layers"]).map(readTile),
     image: {
       url: text(image["url"]) ?? "",

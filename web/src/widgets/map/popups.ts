@@ -21,13 +21,14 @@ export class Popups {
   constructor(
     private readonly map: L.Map,
     private readonly items: () => readonly MapItem[],
+    private readonly others: () => readonly Json[],
     private readonly act: (item: MapItem, name: string) => void,
   ) {}
 
   /** Opens the tooltip of an item at a place. */
-  show(item: MapItem, at: L.LatLng, tooltip: Tooltip, offset: number, more: Json = {}, fixed = false): void {
+  show(item: MapItem, at: L.LatLng, tooltip: Tooltip, offset: L.PointTuple, more: Json = {}, fixed = false): void {
     this.hide(item.id);
-    const popup = L.popup({ autoClose: tooltip.autoclose, closeOnClick: tooltip.autoclose, offset: [0, -offset], maxWidth: 320, autoPan: !tooltip.onHover, autoPanPaddingTopLeft: [50, 44], autoPanPaddingBottomRight: [10, 10] });
+    const popup = L.popup({ autoClose: tooltip.autoclose, closeOnClick: tooltip.autoclose, offset, maxWidth: 320, autoPan: !tooltip.onHover, autoPanPaddingTopLeft: [50, 44], autoPanPaddingBottomRight: [10, 10] });
     this.open.set(item.id, { popup, tooltip, more, fixed });
     popup.on("remove", () => {
       if (this.open.get(item.id)?.popup === popup) {
@@ -76,7 +77,7 @@ export class Popups {
   }
 
   private async fill(item: MapItem, popup: L.Popup, tooltip: Tooltip, more: Json): Promise<void> {
-    const markup = await tooltipMarkup(tooltip, item, this.items(), more);
+    const markup = await tooltipMarkup(tooltip, item, this.others, more);
     popup.setContent(tooltipElement(markup, (name) => this.act(item, name)));
   }
 }

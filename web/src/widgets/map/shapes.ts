@@ -31,10 +31,10 @@ function patternOf(item: MapItem): SVGElement | undefined {
     pattern.append(svgElement("rect", { width, height: width, fill: stripe.space.color }), svgElement("rect", { width: stripe.weight, height: width, fill: stripe.color.color }));
     return pattern;
   }
-  if (fillType === "image" && fillImage !== "") {
+  if (fillType === "image" && fillImage.link !== "") {
     const pattern = svgElement("pattern", { id, width: 1, height: 1, patternContentUnits: "objectBoundingBox" });
-    const image = svgElement("image", { width: 1, height: 1, preserveAspectRatio: "xMidYMid slice" });
-    void imageUrl(fillImage).then((url) => image.setAttribute("href", url), () => undefined);
+    const image = svgElement("image", { width: 1, height: 1, opacity: fillImage.opacity, preserveAspectRatio: fillImage.keepsAspect ? "xMidYMid slice" : "none" });
+    void imageUrl(fillImage.link).then((url) => image.setAttribute("href", url), () => undefined);
     pattern.append(image);
     return pattern;
   }

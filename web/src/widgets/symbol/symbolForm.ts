@@ -2,7 +2,8 @@
 
 import { list, object, text, type Json } from "@/dashboard/json";
 import { plainWords } from "@/dashboard/words";
-import { valueAt, type FormChoice, type FormField, type FormValues } from "@/ui/form/values";
+import { valueAt, withValue, type FormChoice, type FormField, type FormValues } from "@/ui/form/values";
+import { conditionOf } from "./conditions";
 import { gets, sets } from "../control/forms";
 import { actionFields } from "../form/actions";
 import { colors, fonts, heading } from "../form/parts";
@@ -63,6 +64,8 @@ const TYPES: Readonly<Record<string, NonNullable<FormField["type"]>>> = {
 };
 const choicesIn = (property: Json): FormChoice[] => list(property["items"]).map(object).map(({ value, label }) => ({ value, label: plainWords(text(label) ?? String(value)) }));
 
+const limit = (name: "least" | "most", value: unknown): Partial<FormField> => (typeof value === "number" ? { [name]: value } : {});
+
 function fieldsAt(property: Json, type: string, path: string, label: string): FormField[] {
   switch (type) {
     case "fieldset":
@@ -75,8 +78,10 @@ function fieldsAt(property: Json, type: string, path: string, label: string): Fo
       return [{ name: path, label, type: property["multiple"] === true ? "choices" : "choice", choicesOf: () => choicesIn(property) }];
     case "radios":
       return [{ name: path, label, type: "choice", choicesOf: () => choicesIn(property) }];
+    case "number":
+      return [{ name: path, label, type: "number", ...limit("least", property["min"]), ...limit("most", property["max"]) }];
     default:
-      return type in TYPES ? [{ name: path, label, type: TYPES[type] ?? "text", ...(type === "units" ? { options: KNOWN_UNITS } : {}) }] : [];
+      return [{ name: path, label, type: TYPES[type] ?? "json", ...(type === "units" ? { options: KNOWN_UNITS } : {}) }];
   }
 }
 
@@ -96,8 +101,8 @@ export function propertyFields(properties: readonly unknown[], before = ""): For
   return properties.map(object).flatMap((property) => {
     const id = text(property["id"]);
     const type = text(property["type"]) ?? "text";
-    // Dots are steps of a path.
-    if (id === undefined || id.includes(".") || type === "htmlSection") {
+    // Dots are steps of a path, which only old schemas mean.
+    if (id === undefined || (id.includes(".") && property["nested"] !== true) || type === "htmlSection") {
       return [];
     }
     const path = `${before}${id}`;
@@ -105,28 +110,36 @@ export function propertyFields(properties: readonly unknown[], before = ""): For
     const made = type === "array" ? [listField(property, path, label)] : fieldsAt(property, type, path, label);
     const hint = hintOf(property);
     const needed = text(property["disableOnProperty"]);
+    const condition = conditionOf(property["condition"]);
     const next = wordsAt(property, "group");
     const begins = next !== "" && next !== group ? [heading(next)] : [];
     group = next;
     return [...begins, ...made.map((field): FormField => ({
       ...field,
       ...(hint === "" || field.help !== undefined || field.type === "heading" || made.length > 1 ? {} : { help: hint }),
-      ...(needed === undefined ? {} : { when: (values: FormValues) => valueAt(values, `${before}${needed}`) !== false && (field.when?.(values) ?? true) }),
+      ...(property["required"] === true && made.length === 1 ? { required: true } : {}),
+      ...(needed === undefined && condition === undefined
+        ? {}
+        : {
+            when: (values: FormValues) =>
+              (needed === undefined || valueAt(values, `${before}${needed}`) !== false) &&
+              (condition?.((path) => valueAt(values, `${before}${path}`) ?? valueAt(values, path)) ?? true) &&
+              (field.when?.(values) ?? true),
+          }),
     }))];
   });
 }
 
 /** Returns what properties begin with. */
 export function propertyBeginnings(properties: readonly unknown[]): Json {
-  return Object.fromEntries(
-    properties.map(object).flatMap((property) => {
-      const id = text(property["id"]);
-      if (id === undefined || property["type"] === "htmlSection") {
-        return [];
-      }
-      return [[id, property["type"] === "fieldset" ? propertyBeginnings(list(property["properties"])) : property["type"] === "array" ? [] : property["default"]]];
-    }),
-  );
+  return properties.map(object).reduce<Json>((all, property) => {
+    const id = text(property["id"]);
+    if (id === undefined || property["type"] === "htmlSection") {
+      return all;
+    }
+    const begin = property["type"] === "fieldset" ? propertyBeginnings(list(property["properties"])) : property["type"] === "array" ? [] : property["default"];
+    return property["nested"] === true ? withValue(all, id, begin) : { ...all, [id]: begin };
+  }, {});
 }
 
 /** Returns settings of a widget with others for one behaviour. */

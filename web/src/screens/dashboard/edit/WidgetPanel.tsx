@@ -14,9 +14,10 @@ import { Fields } from "@/ui/form/Fields";
 import type { FormValues } from "@/ui/form/values";
 import { WIDGET_KINDS } from "@/widgets/catalog";
 import { drawnAs, fittingKinds } from "@/widgets/drawnAs";
-import { formOf } from "@/widgets/forms";
+import { formOf, withBeginnings } from "@/widgets/forms";
 import { formOfType } from "@/widgets/typeForm";
 import { FURTHER_KINDS } from "@/widgets/furtherKinds";
+import { hasLayers } from "@/widgets/map/kinds";
 import { isSymbol } from "@/widgets/symbol/symbol";
 import { rulesOf } from "@/widgets/typeRules";
 import { Sources } from "./data/Sources";
@@ -25,6 +26,7 @@ import type { DashboardEditor } from "./editor";
 const ActionsTab = lazy(() => import("./ActionsTab"));
 const CardTab = lazy(() => import("./CardTab"));
 const SymbolSettings = lazy(() => import("./SymbolSettings"));
+const MapSettings = lazy(() => import("./MapSettings"));
 const DataTab = lazy(() => import("./DataTab"));
 const CodeEditor = lazy(() => import("@/ui/CodeEditor"));
 
@@ -143,10 +145,15 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
                 <SymbolSettings key={`${id} ${turn}`} settings={settings} change={changeSettings} />
               </Suspense>
             )}
+            {hasLayers(fqn) && (
+              <Suspense fallback={<Waiting />}>
+                <MapSettings editor={editor} id={id} fqn={fqn} config={config} change={change} />
+              </Suspense>
+            )}
             {form !== undefined && form.settings.length + (form.config?.length ?? 0) > 0 && (
               <>
                 <Title order={2} size="h4">{t("Settings")}</Title>
-                <Fields key={`${id} ${fqn} ${turn}`} fields={form.settings} values={settings} change={changeSettings} />
+                <Fields key={`${id} ${fqn} ${turn}`} fields={form.settings} values={withBeginnings(form, settings)} change={(update) => changeSettings((before) => update(withBeginnings(form, before)))} />
                 {form.config !== undefined && <Fields key={`config ${turn}`} fields={form.config} values={config} change={change} />}
               </>
             )}

@@ -28,6 +28,8 @@ const MADE = ["time", "prevValue"];
 const CAN_BE_PROCESSED = new Set(["timeseries", "attribute", "count"]);
 
 interface KeyRowProps {
+  /** What the key is for, where there is one for each purpose. */
+  label?: string;
   value: Json;
   use: KeyUse;
   kinds: readonly string[];
@@ -39,7 +41,8 @@ interface KeyRowProps {
   opened: boolean;
   toggle: () => void;
   onChange: (update: (before: Json) => Json) => void;
-  onRemove: () => void;
+  /** Left out where the key has to be. */
+  onRemove?: () => void;
   trial: (key: Json) => Promise<Trial | undefined>;
   row: HTMLAttributes<HTMLElement>;
   /** What moves it among several. */
@@ -92,18 +95,18 @@ function Details({ value, use, fields, onChange, trial }: KeyRowProps): ReactEle
 }
 
 export function KeyRow(props: KeyRowProps): ReactElement {
-  const { value, kinds, known, turn, opened, toggle, onChange, onRemove, row, handle } = props;
+  const { label, value, kinds, known, turn, opened, toggle, onChange, onRemove, row, handle } = props;
   const name = text(value["name"]) ?? "";
   const type = text(value["type"]) ?? "timeseries";
   const offered = kinds.includes(type) ? kinds : [type, ...kinds];
   return (
-    <div role="group" aria-label={name || t("New key")} className={classes["key"]} {...row}>
+    <div role="group" aria-label={label ?? (name || t("New key"))} className={classes["key"]} {...row}>
       <Group gap={4} align="end" wrap="nowrap">
         {handle}
         <Autocomplete
           flex={1}
           miw={0}
-          label={t("Key")}
+          label={label ?? t("Key")}
           data={[...new Set(known(type))]}
           limit={100}
           value={name}
@@ -115,9 +118,11 @@ export function KeyRow(props: KeyRowProps): ReactElement {
         <ActionIcon variant="subtle" mb={4} aria-expanded={opened} aria-label={t("More of {name}", { name: name || t("New key") })} onClick={toggle}>
           {opened ? "▴" : "▾"}
         </ActionIcon>
-        <ActionIcon variant="subtle" color="red" mb={4} aria-label={t("Remove the key {name}", { name })} onClick={onRemove}>
-          ✕
-        </ActionIcon>
+        {onRemove !== undefined && (
+          <ActionIcon variant="subtle" color="red" mb={4} aria-label={t("Remove the key {name}", { name })} onClick={onRemove}>
+            ✕
+          </ActionIcon>
+        )}
       </Group>
       {opened && <Details key={turn} {...props} />}
     </div>

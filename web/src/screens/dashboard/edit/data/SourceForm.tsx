@@ -1,10 +1,9 @@
 // One source of a widget: what it is, whose data it has, which keys.
 
-import { Group, Select, Stack, TextInput } from "@mantine/core";
-import { useState, type ReactElement } from "react";
+import { Select, Stack, TextInput } from "@mantine/core";
+import type { ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Entity, EntityId } from "@/api/types";
-import { ENTITY_TYPES } from "@/dashboard/edit/aliasForms";
 import { aliasFor, changeWidget } from "@/dashboard/edit/document";
 import { aliasSource, changeSource, COURSES, keysIn, nameCourse, retypeSource } from "@/dashboard/edit/sources";
 import { object, text, type Json } from "@/dashboard/model";
@@ -19,6 +18,7 @@ import { alarmFilter } from "@/widgets/form/tables";
 import type { TypeRules } from "@/widgets/typeRules";
 import type { DashboardEditor } from "../editor";
 import { KeyList } from "./KeyList";
+import { PickEntity } from "./PickEntity";
 import { trialIn } from "./trial";
 import { useKnownKeys } from "./useKnownKeys";
 
@@ -30,7 +30,6 @@ const SOURCE_LABELS: Readonly<Record<string, { label: string }>> = {
   alarmCount: { label: "Number of alarms" },
 };
 const ALARMS = alarmFilter("alarmFilterConfig");
-const PICKED = ENTITY_TYPES.filter(({ list }) => list !== undefined);
 
 /** Which kinds of keys a source of a kind can have in a widget of a type. */
 function kindsOfKeys(source: string, type: string): readonly string[] {
@@ -56,18 +55,6 @@ interface Props {
   form: WidgetForm | undefined;
   /** How many keys the sources before it have, for the colours of new ones. */
   before: number;
-}
-
-/** Chooses an entity, for which the dashboard gets an alias if it has none. */
-function PickEntity({ choose }: { choose: (chosen: EntityId) => void }): ReactElement {
-  const [type, setType] = useState("DEVICE");
-  const path = PICKED.find(({ value }) => value === type)?.list ?? "";
-  return (
-    <Group gap={6} align="end" wrap="nowrap">
-      <Select aria-label={t("Kind of entity")} w={110} allowDeselect={false} data={PICKED.map(({ value, label }) => ({ value, label: t(label) }))} value={type} onChange={(value) => setType(value ?? type)} />
-      <EntityPicker label={t("Choose an entity")} list={path} value={null} onChange={(chosen) => chosen !== null && typeof chosen !== "string" && choose(chosen)} />
-    </Group>
-  );
 }
 
 export function SourceForm({ editor, id, n, source, type, rules, form, before: keysBefore }: Props): ReactElement {

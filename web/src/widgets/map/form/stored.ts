@@ -1,0 +1,54 @@
+// The settings of a map as its form shows them. A map that was made of sources alone has the layers that are drawn of them.
+
+import { list, object, text, type Json } from "@/dashboard/json";
+import { merged } from "../../symbol/symbol";
+import type { LayerKind } from "../layer";
+import { nameOf } from "../kinds";
+import { defaultLayers } from "../legacy";
+import { layerDefaults, type MapKind } from "./defaults";
+
+const KINDS: readonly LayerKind[] = ["trips", "markers", "polygons", "circles", "polylines"];
+/** All ways to zoom, which a map has that says nothing of them. */
+const ZOOMS = ["scroll", "doubleClick", "controlButtons"];
+
+export function mapKind(fqn: string, settings: Json): MapKind {
+  return (settings["mapType"] ?? (nameOf(fqn) === "image_map" ? "image" : undefined)) === "image" ? "image" : "geoMap";
+}
+
+/** Returns the sources that a map draws because it has no layers; none where it has some. */
+export function looseSources(config: Json): Json[] {
+  const settings = object(config["settings"]);
+  return KINDS.some((kind) => list(settings[kind]).length > 0) ? [] : list(config["datasources"]).map(object);
+}
+
+/** Takes one of several keys that a place may have: that of telemetry where an entity is known to have no such attribute. */
+function oneKey(value: unknown, isSeries: (name: string) => boolean): unknown {
+  const keys = list(value).map(object);
+  return Array.isArray(value) ? (keys.find(({ type, name }) => (type === "timeseries") === isSeries(text(name) ?? "")) ?? keys[0]) : value;
+}
+
+/** Returns the settings with all that the form shows. `isSeries` tells of a name whether telemetry has it and no attribute does. */
+export function shownSettings(fqn: string, config: Json, isSeries: (name: string) => boolean): Json {
+  const settings = object(config["settings"]);
+  const map = mapKind(fqn, settings);
+  const begin = { mapType: map, zoomActions: ZOOMS };
+  if (looseSources(config).length === 0) {
+    return { ...begin, ...settings };
+  }
+  const { tripTimeline, ...lists } = defaultLayers(nameOf(fqn), config);
+  const layers = Object.entries(lists).map(([kind, all]) => [
+    kind,
+    list(all).map(object).map((layer) => {
+      const [xKey, yKey] = [oneKey(layer["xKey"], isSeries), oneKey(layer["yKey"], isSeries)];
+      const rest = list(layer["additionalDataKeys"]).filter((key) => key !== xKey && key !== yKey);
+      return merged(layerDefaults(kind as LayerKind, map), { ...layer, xKey, yKey, additionalDataKeys: rest });
+    }),
+  ]);
+  return { ...begin, ...(tripTimeline === undefined ? {} : { tripTimeline }), ...settings, ...(Object.fromEntries(layers) as Json) };
+}
+
+/** Returns a configuration with other settings. Sources that have become layers are no sources of their own any more. */
+export function withSettings(fqn: string, config: Json, isSeries: (name: string) => boolean, update: (settings: Json) => Json): Json {
+  const next = { ...config, settings: update(shownSettings(fqn, config, isSeries)) };
+  return looseSources(config).length === 0 ? next : { ...next, datasources: [] };
+}
