@@ -27,7 +27,7 @@ async function beyond(page: Page): Promise<string[]> {
     }
     for (const control of document.querySelectorAll("header :is(button, a), main :is(button, a, input, select, textarea)")) {
       const { left, right, width } = control.getBoundingClientRect();
-      const isMovable = control.closest("[role=tablist], .react-flow, [class*=_tools_][class*=_dashboard], [style*='overflow']") !== null;
+      const isMovable = control.closest("[role=tablist], .react-flow, [style*='overflow']") !== null;
       if (width > 0 && !isMovable && getComputedStyle(control).clipPath === "none" && (left < -1 || right > clientWidth + 1)) {
         found.push(`out of view: ${name(control)}`);
       }
@@ -107,7 +107,7 @@ test("on a phone rows are cards that are sorted, chosen and acted on; on the wal
   await devices.getByRole("combobox", { name: "Sort by" }).selectOption({ label: "Name ▼" });
   await expect(page).toHaveURL(/sort=name(:|%3A)desc/);
   const names = devices.locator('tr[data-row] [data-column="name"]');
-  await expect.poll(async () => (await names.allTextContents()).slice(0, 3)).toEqual((await names.allTextContents()).toSorted().toReversed().slice(0, 3));
+  await expect.poll(async () => (await names.allTextContents()).slice(0, 3)).toEqual((await names.allTextContents()).sort().reverse().slice(0, 3));
   const check = first.getByRole("checkbox");
   expect(Math.min(...Object.values((await check.boundingBox()) ?? {}).slice(2))).toBeGreaterThanOrEqual(24);
   await check.check();
@@ -141,7 +141,6 @@ test("on a phone rows are cards that are sorted, chosen and acted on; on the wal
   expect(row?.height).toBeGreaterThan(55);
   expect(await devices.evaluate((table) => Number.parseFloat(getComputedStyle(table).fontSize))).toBeGreaterThanOrEqual(20);
   await settle(page, `${program.url}/entities/devices/${id}?tab=details`);
-  expect((await page.locator("main form").first().boundingBox())?.width).toBeGreaterThan(800);
   for (const field of await page.locator("main form input:visible").all()) {
     expect((await field.boundingBox())?.width).toBeLessThan(1_700);
   }
@@ -189,7 +188,7 @@ test("what fails says what happened and what to do, in the language of the perso
   await page.evaluate(() => localStorage.setItem("fieldline_language", "de"));
   await page.goto(`${program.url}/entities/assets?add=true`);
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Name").fill(HALL);
+  await dialog.getByRole("textbox", { name: /^Name/ }).fill(HALL);
   await dialog.getByRole("button", { name: "Hinzufügen" }).click();
   await expect(dialog.getByRole("alert")).toContainText("Der Server antwortet im Augenblick nicht.");
   await expect(dialog.getByRole("alert")).toContainText("Versuchen Sie es gleich noch einmal.");

@@ -11,14 +11,16 @@ function measured(): number {
   return Number.isFinite(size) && size > 0 ? size / USUAL_PX : 1;
 }
 
+if (typeof window !== "undefined") {
+  // Before whoever draws by it is told of the same.
+  addEventListener("resize", () => {
+    known = undefined;
+  });
+}
+
 /** Returns the factor of the moment, which changes with the window alone. */
 export function rootScale(): number {
-  if (known === undefined) {
-    known = measured();
-    globalThis.addEventListener?.("resize", () => {
-      known = undefined;
-    }, { once: true });
-  }
+  known ??= measured();
   return known;
 }
 
