@@ -167,7 +167,7 @@ test("high contrast has no findings, light and dark, and the system's own colour
 
 test("what fails says what happened and what to do, in the language of the person", async ({ page, program }) => {
   await logIn(page, program, "TENANT_ADMIN", "/home");
-  const answer = (status: number, body: string): Promise<void> => page.route("**/api/tenant/deviceInfos**", (route) => route.fulfill({ status, body, contentType: body.startsWith("{") ? "application/json" : "text/html" }));
+  const answer = (status: number, body: string): Promise<unknown> => page.route("**/api/tenant/deviceInfos**", (route) => route.fulfill({ status, body, contentType: body.startsWith("{") ? "application/json" : "text/html" }));
   const problem = page.getByRole("main").getByRole("alert");
   await answer(403, JSON.stringify({ status: 403, message: "You don't have permission to perform this operation!", errorCode: 20 }));
   await page.goto(`${program.url}/entities/devices`);

@@ -99,7 +99,8 @@ function lineText(line: string): string {
   if (exact !== line) {
     return exact;
   }
-  patterns ??= SERVER_TEXTS.map(patternOf);
+  // A sentence with a beginning of its own is meant before one that begins with anything.
+  patterns ??= [...SERVER_TEXTS].sort((a, b) => Number(a.startsWith("{")) - Number(b.startsWith("{"))).map(patternOf);
   for (const { text, names, expression } of patterns) {
     const found = expression.exec(line);
     if (found !== null) {
