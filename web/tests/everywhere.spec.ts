@@ -50,8 +50,10 @@ async function look(page: Page, path: string): Promise<void> {
       document.documentElement.dir = wanted;
     }, dir);
     // Soft, so that one run tells all that is wrong.
-    await expect.configure({ soft: true }).poll(() => beyond(page), { message: `${path} ${size.width} ${dir}`, timeout: 3_000 }).toEqual([]);
-    await page.screenshot({ path: `test-results/screens/everywhere${path.replaceAll(/[/?=]/g, "_")}_${size.width}_${dir}.png` });
+    await expect.configure({ soft: true }).poll(() => beyond(page), { message: `${path} ${size.width} ${dir}`, timeout: 15_000 }).toEqual([]);
+    if (size === PHONE || /home|devices$|telemetry/.test(path)) {
+      await page.screenshot({ path: `test-results/screens/everywhere${path.replaceAll(/[/?=]/g, "_")}_${size.width}_${dir}.png` });
+    }
   }
   await page.evaluate(() => {
     document.documentElement.dir = "ltr";
@@ -73,7 +75,7 @@ let furnished: Promise<string> | undefined;
 const device = (program: Program): Promise<string> => (furnished ??= furnish(program));
 
 test("pages fit the phone, the desk and the wall, in German, from the left and from the right", async ({ page, program }) => {
-  test.setTimeout(120_000);
+  test.setTimeout(300_000);
   const id = await device(program);
   await page.emulateMedia({ reducedMotion: "reduce" });
   await logIn(page, program, "TENANT_ADMIN", "/home");
@@ -86,7 +88,7 @@ test("pages fit the phone, the desk and the wall, in German, from the left and f
 });
 
 test("pages of the installation fit as well, in English", async ({ page, program }) => {
-  test.setTimeout(90_000);
+  test.setTimeout(300_000);
   await page.emulateMedia({ reducedMotion: "reduce" });
   await logIn(page, program, "SYS_ADMIN", "/home");
   for (const path of SYSTEM) {
@@ -97,6 +99,7 @@ test("pages of the installation fit as well, in English", async ({ page, program
 });
 
 test("on a phone rows are cards that are sorted, chosen and acted on; on the wall letters are larger", async ({ page, program }) => {
+  test.setTimeout(120_000);
   const id = await device(program);
   await page.setViewportSize(PHONE);
   await logIn(page, program, "TENANT_ADMIN", "/entities/devices");
@@ -147,6 +150,7 @@ test("on a phone rows are cards that are sorted, chosen and acted on; on the wal
 });
 
 test("high contrast has no findings, light and dark, and the system's own colours tell what is chosen", async ({ page, program }) => {
+  test.setTimeout(180_000);
   const id = await device(program);
   await logIn(page, program, "TENANT_ADMIN", "/home");
   await page.evaluate(() => localStorage.setItem("fieldline_contrast", "high"));
@@ -154,7 +158,7 @@ test("high contrast has no findings, light and dark, and the system's own colour
     await settle(page, program.url + path);
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await expect.configure({ soft: true }).poll(() => findings(page), { message: `${path} ${colorScheme}`, timeout: 4_000 }).toEqual([]);
+      await expect.configure({ soft: true }).poll(() => findings(page), { message: `${path} ${colorScheme}`, timeout: 20_000 }).toEqual([]);
       await page.screenshot({ path: `test-results/screens/everywhere_contrast${path.replace(id, "id").replaceAll(/[/?=]/g, "_")}_${colorScheme}.png` });
     }
   }
