@@ -46,7 +46,7 @@ function Facts({ alarm }: { alarm: Alarm }): ReactElement {
     ["Propagates to", propagation(alarm)],
   ];
   return (
-    <dl style={{ display: "grid", gridTemplateColumns: "10rem 1fr", gap: "6px 12px", margin: 0 }}>
+    <dl style={{ display: "grid", gridTemplateColumns: "minmax(6rem, 10rem) minmax(0, 1fr)", gap: "6px 12px", margin: 0 }}>
       {facts.map(([label, value]) => (
         <div key={label} style={{ display: "contents" }}>
           <dt>

@@ -6,7 +6,7 @@ import type { ReactElement } from "react";
 import { api } from "@/api/client";
 import type { PageData } from "@/api/types";
 import { formatTime, plural, t } from "@/i18n";
-import { Waiting } from "@/ui/feedback";
+import { Problem, Waiting } from "@/ui/feedback";
 import { durationOf, severityFill, statusText, type Alarm } from "./alarm";
 import { textOf, useComments } from "./comments";
 
@@ -62,9 +62,11 @@ export function AlarmHistory({ alarm }: { alarm: Alarm }): ReactElement {
   if (comments.isPending || earlier.isPending) {
     return <Waiting />;
   }
+  const problem = comments.error ?? earlier.error;
   const noted = (comments.data ?? []).filter((comment) => comment.type === "SYSTEM").map((comment) => ({ ts: comment.createdTime, what: textOf(comment) }));
   return (
     <Stack>
+      {problem !== null && <Problem error={problem} />}
       <ol aria-label={t("History")} style={{ margin: 0, paddingInlineStart: 16, borderInlineStart: "2px solid var(--mantine-primary-color-filled)", listStyle: "none" }}>
         {momentsOf(alarm, noted).map(({ ts, what }) => (
           <li key={`${ts} ${what}`} style={{ paddingBottom: 10 }}>

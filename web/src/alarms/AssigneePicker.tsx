@@ -8,6 +8,7 @@ import { api } from "@/api/client";
 import type { PageData } from "@/api/types";
 import { useSession } from "@/app/session";
 import { t } from "@/i18n";
+import { nothingFound } from "@/ui/form/nothingFound";
 import { assigneeName, type Alarm, type Assignee } from "./alarm";
 
 const OFFERED = 50;
@@ -32,7 +33,7 @@ export function AssigneePicker({ alarm, value, onChange }: { alarm: Alarm; value
       clearable
       clearButtonProps={{ "aria-label": t("Clear the choice") }}
       filter={({ options }) => options}
-      nothingFoundMessage={t("Nothing matches the search.")}
+      nothingFoundMessage={nothingFound(found)}
       data={data}
       value={value ?? null}
       onSearchChange={setTyped}

@@ -64,7 +64,7 @@ export function fieldColumn(name: string, label: string | undefined, leads: bool
 
 const USUAL = ["createdTime", "originator", "type", "severity", "status", "assignee"];
 const HIDDEN = ["originatorLabel", "originatorType", "startTime", "endTime", "ackTime", "clearTime", "assignTime"];
-const WIDTHS: Record<string, string> = { createdTime: "190px", severity: "130px", status: "190px" };
+const WIDTHS: Record<string, string> = { createdTime: "12rem", severity: "8.25rem", status: "12rem" };
 
 /** Returns the columns of the screens of alarms. */
 export function usualColumns(): AlarmColumn[] {

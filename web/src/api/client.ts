@@ -1,36 +1,11 @@
 // Calls of the REST API with the token of whoever is logged in.
 
+import { ApiError, errorOf, UNREACHABLE } from "./errors";
 import { clearTokens, getToken, loginPath, renewToken, SessionEnded } from "./session";
 
+export { ApiError, errorFrom, errorOf } from "./errors";
+
 export type Query = Record<string, string | number | boolean | undefined>;
-
-/** The server refused a request; the message is its own and made for people. */
-export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-    readonly errorCode?: number,
-    /** The whole answer, where it is JSON. */
-    readonly details?: unknown,
-  ) {
-    super(message);
-  }
-}
-
-/** Makes an error of the text of a refusal. */
-export function errorFrom(status: number, text: string): ApiError {
-  try {
-    const body = JSON.parse(text) as { message?: string; errorCode?: number };
-    return new ApiError(status, body.message ?? text, body.errorCode, body);
-  } catch {
-    return new ApiError(status, text.slice(0, 300) || `HTTP ${status}`);
-  }
-}
-
-/** Makes an error of an answer that is not a success. */
-export async function errorOf(answer: Response): Promise<ApiError> {
-  return errorFrom(answer.status, await answer.text());
-}
 
 export function withQuery(path: string, query?: Query): string {
   const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== "");
@@ -65,7 +40,7 @@ async function send(method: string, path: string, body: string | undefined, sign
     if (error instanceof SessionEnded) {
       leave();
     }
-    throw error instanceof TypeError ? new ApiError(0, "The server can't be reached. What you see may be old.") : error;
+    throw error instanceof TypeError ? new ApiError(0, UNREACHABLE) : error;
   }
 }
 

@@ -1,5 +1,7 @@
 // The tokens of the person who is logged in, under the names that ThingsBoard's own UI uses in local storage.
 
+import { errorOf } from "./errors";
+
 const ACCESS = "jwt_token";
 const REFRESH = "refresh_token";
 /** A token that ends within this time is renewed before it is used. */
@@ -41,7 +43,7 @@ async function pairFrom(path: string, body: object): Promise<TokenPair> {
     throw new SessionEnded();
   }
   if (!answer.ok) {
-    throw new Error(`HTTP ${answer.status}`);
+    throw await errorOf(answer);
   }
   return (await answer.json()) as TokenPair;
 }

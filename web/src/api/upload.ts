@@ -1,6 +1,6 @@
 // Files sent to the server, with how much of them has gone, which `fetch` can't tell.
 
-import { ApiError, errorFrom } from "./client";
+import { ApiError, errorFrom, UNREACHABLE } from "./errors";
 import { getToken } from "./session";
 
 export interface Upload {
@@ -32,7 +32,7 @@ export async function upload<T>({ method = "POST", path, file, fields = {}, told
         reject(errorFrom(request.status, request.responseText));
       }
     };
-    request.onerror = () => reject(new ApiError(0, "The server can't be reached. What you see may be old."));
+    request.onerror = () => reject(new ApiError(0, UNREACHABLE));
     request.send(form);
   });
 }

@@ -33,6 +33,7 @@ class ScreenBoundary extends Component<{ children: ReactNode }, { error?: unknow
       <Stack role="alert" align="start">
         <Title order={1}>{t("This screen has failed")}</Title>
         <Text>{messageOf(this.state.error)}</Text>
+        <Text>{t("Load it again. If it stays so, tell the administrator of the installation what you did.")}</Text>
         <Button onClick={() => location.reload()}>{t("Load it again")}</Button>
       </Stack>
     );
@@ -44,7 +45,7 @@ function NoAccess(): ReactElement {
   return (
     <Stack align="start">
       <Title order={1}>{t("This is not for your role")}</Title>
-      <Text>{t("Your role has no access to this.")}</Text>
+      <Text>{t("Your role has no access to this.")} {t("Ask your administrator if you need to do this.")}</Text>
       <TextLink to="/home">{t("Home")}</TextLink>
     </Stack>
   );
@@ -55,6 +56,7 @@ function NoPage(): ReactElement {
   return (
     <Stack align="start">
       <Title order={1}>{t("There is no page here")}</Title>
+      <Text>{t("The address may be mistyped, or what was here is deleted. The search (Ctrl K) finds all that there is.")}</Text>
       <TextLink to="/home">{t("Home")}</TextLink>
     </Stack>
   );

@@ -17,7 +17,7 @@ export function OverloadHint(): ReactElement | null {
   const overload = useOverload(EVERY_MS, isWanted);
   const active = overload.data?.entries.filter((entry) => entry.active).length ?? 0;
   return !isWanted || active === 0 ? null : (
-    <Anchor component={Link} href="/overload" size="sm" px="xs" py={4} bg="var(--mantine-color-yellow-light)" style={{ borderRadius: 6 }} role="status">
+    <Anchor component={Link} href="/overload" size="sm" truncate px="xs" py={4} bg="var(--mantine-color-yellow-light)" style={{ borderRadius: 6 }} role="status">
       {plural(active, "Overload: {n}", "Overload: {n}")}
     </Anchor>
   );

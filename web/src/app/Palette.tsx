@@ -10,6 +10,7 @@ import type { Entity, PageData } from "@/api/types";
 import { KINDS, nameOf } from "@/entities/kinds";
 import { t, useLanguage } from "@/i18n";
 import { useAppearance } from "@/ui/appearance";
+import { EmptyState, Problem } from "@/ui/feedback";
 import { actionsFor, matches } from "./actions";
 import { menuFor } from "./menu";
 import { useSession } from "./session";
@@ -100,6 +101,8 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
       {offers.map((offer, n) => (
         <NavLink key={offer.id} component="button" {...(n === at ? { ref: showIt } : {})} label={offer.label} description={t(offer.kind)} active={n === at} onClick={() => take(offer)} />
       ))}
+      {found.isError && wanted.length > 1 && <Problem error={found.error} />}
+      {offers.length === 0 && !found.isError && text.trim() !== "" && <EmptyState>{t(found.isFetching || wanted !== text.trim() ? "Loading" : "Nothing matches the search.")}</EmptyState>}
     </Modal>
   );
 }

@@ -36,15 +36,15 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
         <button type="button" className={classes["skip"]} onClick={() => main.current?.focus()}>
           {t("To the content")}
         </button>
-        <Group h="100%" px="md" gap="sm" wrap="nowrap">
+        <Group h="100%" px={{ base: "xs", sm: "md" }} gap="sm" wrap="nowrap">
           <Burger opened={opened} onClick={toggle} hiddenFrom="sm" aria-label={t("Menu")} aria-expanded={opened} />
-          <Anchor component={Link} href="/home" underline="never" fw={700} c="inherit">
+          <Anchor component={Link} href="/home" underline="never" fw={700} c="inherit" style={{ flex: "none" }}>
             Fieldline
           </Anchor>
-          <Group ms="auto" gap="sm" wrap="nowrap">
+          <Group ms="auto" gap="sm" wrap="nowrap" miw={0}>
             <OverloadHint />
           </Group>
-          <Button variant="default" onClick={palette.open}>
+          <Button variant="default" px={{ base: "xs", sm: "md" }} style={{ flex: "none" }} onClick={palette.open}>
             {t("Search")} <Box visibleFrom="sm" component="kbd" ms="xs">Ctrl K</Box>
           </Button>
           <UserMenu />

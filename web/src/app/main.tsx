@@ -17,7 +17,10 @@ import { contrast, theme } from "./theme";
 const retry = (failures: number, error: unknown): boolean =>
   failures < 3 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500);
 
-const queries = new QueryClient({ defaultOptions: { queries: { retry, staleTime: 5_000 } } });
+const queries = new QueryClient({
+  // Asked even while the browser thinks that it is offline: that a server can't be reached is said, and not waited for.
+  defaultOptions: { queries: { retry, staleTime: 5_000, networkMode: "always", refetchOnReconnect: true } },
+});
 
 /** Lets the library's own parts, such as menus, open to the right side. */
 function DirectionKeeper(): null {

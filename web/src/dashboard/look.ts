@@ -1,6 +1,7 @@
 // How the card of a widget looks, as its configuration says. Only what can't reach beyond the card is taken.
 
 import type { CSSProperties } from "react";
+import { rootScale } from "@/ui/rootScale";
 import { isLoadingStyle } from "@/ui/safeCss";
 import { isImplicitWhite, safeColor, schemeOn } from "@/widgets/color";
 import { number, object, text, type Json } from "./json";
@@ -29,6 +30,12 @@ export function safeStyle(value: unknown): CSSProperties {
   return style;
 }
 
+/** Lets a length in pixels grow with the letters of the page. */
+function grown(length: string): string {
+  const pixels = /^([\d.]+)px$/.exec(length)?.[1];
+  return pixels === undefined ? length : `${Number(pixels) * rootScale()}px`;
+}
+
 /** Reads a font as ThingsBoard stores it; its family is that of the page, which has no others. */
 export function fontStyle(value: unknown): CSSProperties {
   const font = object(value);
@@ -38,10 +45,10 @@ export function fontStyle(value: unknown): CSSProperties {
   const style = text(font["style"]);
   const height = text(font["lineHeight"]);
   return {
-    ...(size === undefined || !LENGTH.test(`${size}${unit}`) ? {} : { fontSize: `${size}${unit}` }),
+    ...(size === undefined || !LENGTH.test(`${size}${unit}`) ? {} : { fontSize: grown(`${size}${unit}`) }),
     ...(weight === undefined || !/^(normal|bold|bolder|lighter|[1-9]00)$/.test(String(weight)) ? {} : { fontWeight: weight as number }),
     ...(style === "italic" || style === "oblique" ? { fontStyle: style } : {}),
-    ...(height === undefined || !LENGTH.test(height) ? {} : { lineHeight: height }),
+    ...(height === undefined || !LENGTH.test(height) ? {} : { lineHeight: grown(height) }),
   };
 }
 

@@ -6,6 +6,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import { plural, t } from "@/i18n";
+import { Flow } from "@/ui/Flow";
 import { wordsOf } from "@/ui/form/values";
 import { messageOf, notify } from "@/ui/feedback";
 import { csvRecords, guessColumn, KEYED, type ImportColumn } from "./importing";
@@ -81,37 +82,39 @@ export default function BulkImport({ kind }: { kind: EntityKind }): ReactElement
           {records.length > 0 && (
             <>
               <Checkbox label={t("The first line names the columns")} checked={header} onChange={(event) => setHeader(event.currentTarget.checked)} />
-              <Table aria-label={t("Columns")}>
-                <Table.Thead>
-                  <Table.Tr>
-                    {["Column", "Example", "Becomes", "Key"].map((label) => (
-                      <Table.Th key={label}>{t(label)}</Table.Th>
-                    ))}
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {columns.map((column, n) => (
-                    <Table.Tr key={n}>
-                      <Table.Td>{header ? records[0]?.cells[n] : n + 1}</Table.Td>
-                      <Table.Td>{lines[0]?.cells[n]}</Table.Td>
-                      <Table.Td>
-                        <Select
-                          aria-label={t("Column {n} becomes", { n: n + 1 })}
-                          allowDeselect={false}
-                          data={TYPES[kind.type === "ASSET" ? "ASSET" : "DEVICE"].map((type) => ({ value: type, label: t(wordsOf(type)) }))}
-                          value={column.type}
-                          onChange={(type) => put(n, { type: type ?? "IGNORE" })}
-                        />
-                      </Table.Td>
-                      <Table.Td>
-                        {KEYED.has(column.type) && (
-                          <TextInput aria-label={t("Key of column {n}", { n: n + 1 })} value={column.key} onChange={(event) => put(n, { key: event.currentTarget.value })} />
-                        )}
-                      </Table.Td>
+              <Flow>
+                <Table aria-label={t("Columns")}>
+                  <Table.Thead>
+                    <Table.Tr>
+                      {["Column", "Example", "Becomes", "Key"].map((label) => (
+                        <Table.Th key={label}>{t(label)}</Table.Th>
+                      ))}
                     </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
+                  </Table.Thead>
+                  <Table.Tbody>
+                    {columns.map((column, n) => (
+                      <Table.Tr key={n}>
+                        <Table.Td>{header ? records[0]?.cells[n] : n + 1}</Table.Td>
+                        <Table.Td>{lines[0]?.cells[n]}</Table.Td>
+                        <Table.Td>
+                          <Select
+                            aria-label={t("Column {n} becomes", { n: n + 1 })}
+                            allowDeselect={false}
+                            data={TYPES[kind.type === "ASSET" ? "ASSET" : "DEVICE"].map((type) => ({ value: type, label: t(wordsOf(type)) }))}
+                            value={column.type}
+                            onChange={(type) => put(n, { type: type ?? "IGNORE" })}
+                          />
+                        </Table.Td>
+                        <Table.Td>
+                          {KEYED.has(column.type) && (
+                            <TextInput aria-label={t("Key of column {n}", { n: n + 1 })} value={column.key} onChange={(event) => put(n, { key: event.currentTarget.value })} />
+                          )}
+                        </Table.Td>
+                      </Table.Tr>
+                    ))}
+                  </Table.Tbody>
+                </Table>
+              </Flow>
               <Group>
                 <Button disabled={!ready} loading={done !== undefined} onClick={() => void run()}>
                   {plural(lines.length, "Import {n} line", "Import {n} lines")}

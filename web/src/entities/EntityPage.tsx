@@ -175,6 +175,11 @@ function RelatedTab({ entity, related }: { entity: Entity; related: RelatedList 
   );
 }
 
+/** Of a row of tabs that is wider than a phone, the chosen one is in view. */
+function showIt(tab: HTMLButtonElement | null): void {
+  tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
 export default function EntityPage({ kind, id }: { kind: EntityKind; id: string }): ReactElement {
   const { authority } = useSession();
   const [search, setSearch] = useSearchParams();
@@ -209,12 +214,12 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
       <Tabs value={current} onChange={(next) => setSearch({ tab: next ?? "details" })} keepMounted={false}>
         <Tabs.List mb="md">
           {tabs.map((name) => (
-            <Tabs.Tab key={name} value={name}>
+            <Tabs.Tab key={name} value={name} {...(name === current ? { ref: showIt } : {})}>
               {t(LABELS[name])}
             </Tabs.Tab>
           ))}
           {related.map((one) => (
-            <Tabs.Tab key={one.type} value={one.type}>
+            <Tabs.Tab key={one.type} value={one.type} {...(one.type === current ? { ref: showIt } : {})}>
               {t(one.label)}
             </Tabs.Tab>
           ))}

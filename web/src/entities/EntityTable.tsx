@@ -12,6 +12,7 @@ import { DataTable } from "@/ui/list/DataTable";
 import { useListState } from "@/ui/list/state";
 import type { GridSort } from "@/ui/grid/sorting";
 import { TextLink } from "@/ui/feedback";
+import { nothingFound } from "@/ui/form/nothingFound";
 import { AssignDialog } from "./AssignDialog";
 import { BulkDelete } from "./BulkDelete";
 import { leading } from "./EntityFacts";
@@ -31,6 +32,7 @@ function FilterInput({ filter, value, change }: { filter: ListFilter; value: str
       placeholder={t(filter.label)}
       clearable
       searchable
+      {...(filter.list === undefined ? {} : { nothingFoundMessage: nothingFound(listed) })}
       clearButtonProps={{ "aria-label": t("Clear the choice") }}
       data={data}
       value={value === "" ? null : value}

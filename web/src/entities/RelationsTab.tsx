@@ -11,6 +11,7 @@ import { useSession } from "@/app/session";
 import { plural, t } from "@/i18n";
 import { EmptyState, notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";
+import { Flow } from "@/ui/Flow";
 import type { FormField, FormValues } from "@/ui/form/values";
 import { valueAt } from "@/ui/form/values";
 import { KINDS, pathOf } from "./kinds";
@@ -170,7 +171,7 @@ export function RelationsTab({ id }: { id: EntityId }): ReactElement {
       {found.length === 0 ? (
         <EmptyState>{t(relations.data.length === 0 ? "No relations." : "Nothing matches the search.")}</EmptyState>
       ) : (
-        <Table.ScrollContainer minWidth={560}>
+        <Flow>
           <Table aria-label={t("Relations")} highlightOnHover>
             <Table.Thead>
               <Table.Tr>
@@ -192,7 +193,7 @@ export function RelationsTab({ id }: { id: EntityId }): ReactElement {
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </Flow>
       )}
       {found.length > SHOWN && <Text size="sm">{t("The first {n} are shown; the search finds the others.", { n: SHOWN })}</Text>}
       <RelationDrawer here={id} edited={edited} close={() => setEdited(undefined)} changed={refresh} />

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState, type FormEvent, type ReactElement, type Re
 import { plural, t } from "@/i18n";
 import { useAnswered, useKeys, useValue, type LatestValues } from "@/live/latest";
 import { Ago, EmptyState, notify, Waiting } from "@/ui/feedback";
+import { Flow } from "@/ui/Flow";
 import { LiveSparkline } from "./LiveSparkline";
 
 export function valueText(value: unknown): string {
@@ -166,7 +167,7 @@ export function ValueTable({ label, values, gone, empty, course = false, onSave,
         </Text>
         {picked.length > 0 && bulk(picked, () => setChosen(new Set()))}
       </Group>
-      <Table.ScrollContainer minWidth={480}>
+      <Flow>
         <Table aria-label={label}>
           <Table.Thead>
             <Table.Tr>
@@ -199,7 +200,7 @@ export function ValueTable({ label, values, gone, empty, course = false, onSave,
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </Flow>
     </>
   );
 }

@@ -39,9 +39,9 @@ export async function setLanguage(wanted: Language): Promise<void> {
 
 async function use(wanted: Language): Promise<void> {
   if (wanted === "de") {
-    const [nodes, own] = await Promise.all([import("./de.nodes.json"), import("./de.json")]);
-    // What the server says of the nodes of rule chains has a file of its own.
-    texts = { ...nodes.default, ...own.default };
+    const [nodes, server, own] = await Promise.all([import("./de.nodes.json"), import("./de.server.json"), import("./de.json")]);
+    // What the server says, of the nodes of rule chains and of what it refuses, has files of its own.
+    texts = { ...nodes.default, ...server.default, ...own.default };
   } else {
     texts = {};
   }

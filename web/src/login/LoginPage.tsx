@@ -1,9 +1,10 @@
 // The page to log in, to ask for a new password, and to choose one. It works without the application.
 
 import { useEffect, useState, type FormEvent, type ReactElement } from "react";
-import { ApiError, errorOf } from "@/api/client";
+import { ApiError, errorOf } from "@/api/errors";
 import { EXPIRED_LINKS, safeNext, saveTokens, type TokenPair } from "@/api/session";
 import { t } from "@/i18n";
+import { serverText } from "@/i18n/serverTexts";
 
 /** The code of an answer that has a token for a new password. */
 const PASSWORD_EXPIRED = 15;
@@ -25,6 +26,14 @@ async function post<T>(path: string, body: unknown): Promise<T> {
   }
   const text = await answer.text();
   return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+/** What happened and, where the server does not say so itself, what to do. */
+function problemText(error: unknown): string {
+  const text = error instanceof Error ? serverText(error.message) : String(error);
+  const status = error instanceof ApiError ? error.status : undefined;
+  const advice = status === 429 ? t("Wait a moment, and try again.") : status !== undefined && status >= 500 ? t("The server is starting, or has too much to do. Try again in a moment.") : "";
+  return advice === "" ? text : `${text} ${advice}`;
 }
 
 function enter(pair: TokenPair): void {
@@ -125,7 +134,7 @@ export function LoginPage(): ReactElement {
       enter({ token, refreshToken });
     } else if (publicId !== null) {
       post<TokenPair>("/api/auth/login/public", { publicId }).then(enter, (error: unknown) =>
-        setProblem(error instanceof Error ? error.message : String(error)),
+        setProblem(problemText(error)),
       );
     }
   }, []);
@@ -138,7 +147,7 @@ export function LoginPage(): ReactElement {
     try {
       setDone((await form.submit(values)) ?? "");
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(problemText(error));
     } finally {
       setBusy(false);
     }

@@ -5,7 +5,7 @@ import { useEffect, useState, type FormEvent, type ReactElement, type ReactNode 
 import { useFormDraft, type DraftPlace, type FormDraft } from "@/editing/formDraft";
 import { Leaving } from "@/editing/Leaving";
 import { formatMoment, t } from "@/i18n";
-import { messageOf } from "./feedback";
+import { adviceOn, messageOf } from "./errors";
 import { Fields } from "./form/Fields";
 import { initialValues, type FormField, type FormValues } from "./form/values";
 
@@ -65,7 +65,7 @@ export function FieldsForm({ fields, values: initial, action, onSave, onCancel, 
         draft.drop();
       }
     } catch (error) {
-      setProblem(messageOf(error));
+      setProblem([messageOf(error), adviceOn(error) ?? ""].join("\n").trim());
     } finally {
       draft.hold(false);
       setBusy(false);
@@ -91,7 +91,7 @@ export function FieldsForm({ fields, values: initial, action, onSave, onCancel, 
         )}
         <Fields key={round} fields={fields} values={values} change={setValues} />
         {problem !== "" && (
-          <p role="alert" style={{ color: "var(--mantine-color-error)", margin: 0 }}>
+          <p role="alert" style={{ color: "var(--mantine-color-error)", margin: 0, whiteSpace: "pre-line", overflowWrap: "anywhere" }}>
             {problem}
           </p>
         )}

@@ -1,16 +1,22 @@
 // Short messages of what was done or failed, and small things that screens share.
 
-import { Alert, Anchor, Center, Loader, Portal, Stack, Text } from "@mantine/core";
+import { Alert, Anchor, Button, Center, Loader, Portal, Stack, Text } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
 import type { ReactElement, ReactNode } from "react";
 import { useSyncExternalStore } from "react";
 import { Link } from "wouter";
 import { create } from "zustand";
 import { formatTime, t } from "@/i18n";
+import { adviceOn, mayPass, messageOf } from "./errors";
+
+export { messageOf } from "./errors";
 
 interface Notice {
   id: number;
   kind: "ok" | "error";
   text: string;
+  /** What to do about it. */
+  advice: string | undefined;
 }
 
 const SHOWN_MS = { ok: 4_000, error: 12_000 };
@@ -20,10 +26,10 @@ const MOST = 3;
 let nextId = 1;
 const useNotices = create<{ notices: Notice[] }>(() => ({ notices: [] }));
 
-function add(kind: Notice["kind"], text: string): void {
+function add(kind: Notice["kind"], text: string, advice?: string): void {
   const id = nextId++;
   useNotices.setState(({ notices }) => ({
-    notices: [...notices.filter((notice) => notice.text !== text), { id, kind, text }].slice(-MOST),
+    notices: [...notices.filter((notice) => notice.text !== text), { id, kind, text, advice }].slice(-MOST),
   }));
   setTimeout(() => close(id), SHOWN_MS[kind]);
 }
@@ -32,20 +38,16 @@ function close(id: number): void {
   useNotices.setState(({ notices }) => ({ notices: notices.filter((notice) => notice.id !== id) }));
 }
 
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? t(error.message) : String(error);
-}
-
 export const notify = {
   ok: (text: string): void => add("ok", text),
-  error: (error: unknown): void => add("error", messageOf(error)),
+  error: (error: unknown): void => add("error", messageOf(error), adviceOn(error)),
 };
 
 export function Notices(): ReactElement {
   const notices = useNotices((state) => state.notices);
   return (
     <Portal>
-      <Stack gap="xs" pos="fixed" bottom={16} right={16} w="min(26rem, calc(100vw - 32px))" style={{ zIndex: 1000 }} aria-live="polite">
+      <Stack gap="xs" pos="fixed" bottom={16} w="min(26rem, calc(100vw - 32px))" style={{ zIndex: 1000, insetInlineEnd: 16 }} aria-live="polite">
         {notices.map((notice) => (
           <Alert
             key={notice.id}
@@ -55,7 +57,8 @@ export function Notices(): ReactElement {
             onClose={() => close(notice.id)}
             bg="var(--mantine-color-body)"
           >
-            {notice.text}
+            <div style={{ whiteSpace: "pre-line", overflowWrap: "anywhere" }}>{notice.text}</div>
+            {notice.advice !== undefined && <Text size="sm">{notice.advice}</Text>}
           </Alert>
         ))}
       </Stack>
@@ -71,10 +74,21 @@ export function Waiting(): ReactElement {
   );
 }
 
+/** What could not be loaded: why, what to do, and where it may help a way to try again. */
 export function Problem({ error }: { error: unknown }): ReactElement {
+  const cache = useQueryClient();
+  const advice = adviceOn(error);
   return (
     <Alert color="red" title={t("This could not be loaded")} role="alert">
-      {messageOf(error)}
+      <Stack gap="xs" align="start">
+        <span style={{ whiteSpace: "pre-line", overflowWrap: "anywhere" }}>{messageOf(error)}</span>
+        {advice !== undefined && <span>{advice}</span>}
+        {mayPass(error) && (
+          <Button size="compact-sm" variant="default" onClick={() => void cache.refetchQueries({ type: "active", predicate: ({ state }) => state.status === "error" })}>
+            {t("Try again")}
+          </Button>
+        )}
+      </Stack>
     </Alert>
   );
 }

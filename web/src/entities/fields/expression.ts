@@ -1,5 +1,7 @@
 // Mathematical expressions of calculated fields, evaluated as the server does it, to try them out before they are saved.
 
+import { t } from "@/i18n";
+
 const CONSTANTS: Record<string, number> = { pi: Math.PI, π: Math.PI, e: Math.E, φ: (1 + Math.sqrt(5)) / 2 };
 const inverse = (f: (x: number) => number) => (x: number): number => divided(1, f(x));
 const FUNCTIONS: Record<string, (...args: number[]) => number> = {
@@ -15,7 +17,7 @@ const TOKEN = /\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|([\p{L}_][\p{L}\p{N}
 
 function divided(a: number, b: number): number {
   if (b === 0) {
-    throw new Error("Division by zero!");
+    throw new Error(t("Division by zero!"));
   }
   return a / b;
 }
@@ -32,7 +34,7 @@ function named(word: string, known: (name: string) => boolean): string[] {
       return end === word.length ? [word] : [word.slice(0, end), word.slice(end)];
     }
   }
-  throw new Error(`Unknown function or variable '${word}'`);
+  throw new Error(t("Unknown function or variable '{word}'", { word }));
 }
 
 function tokensOf(text: string, known: (name: string) => boolean): Token[] {
@@ -84,7 +86,7 @@ export function evaluate(text: string, values: Record<string, number>): number {
       return value;
     }
     if (token?.kind !== "name") {
-      throw new Error(token === undefined ? "The expression ends too early" : `'${token.text}' is not expected here`);
+      throw new Error(token === undefined ? t("The expression ends too early") : t("'{word}' is not expected here", { word: token.text }));
     }
     if (Object.hasOwn(values, token.text)) {
       return values[token.text] ?? NaN;
@@ -95,12 +97,12 @@ export function evaluate(text: string, values: Record<string, number>): number {
     }
     const opening = isSign("(", "[", "{") ? (tokens[at++]?.text ?? "(") : undefined;
     if (opening === undefined) {
-      throw new Error(`'${token.text}' is a function and takes its arguments in brackets`);
+      throw new Error(t("'{word}' is a function and takes its arguments in brackets", { word: token.text }));
     }
     const args = list(CLOSING[opening] ?? ")");
     const wanted = token.text === "pow" || token.text === "logab" ? 2 : 1;
     if (args.length !== wanted) {
-      throw new Error(`'${token.text}' takes ${wanted} arguments`);
+      throw new Error(t("'{word}' takes {wanted} arguments", { word: token.text, wanted }));
     }
     return call(...args);
   };
@@ -146,10 +148,10 @@ export function evaluate(text: string, values: Record<string, number>): number {
   }
   const value = sum();
   if (at < tokens.length) {
-    throw new Error(`'${tokens[at]?.text}' is not expected here`);
+    throw new Error(t("'{word}' is not expected here", { word: tokens[at]?.text ?? "" }));
   }
   if (!Number.isFinite(value)) {
-    throw new Error("The result is no finite number");
+    throw new Error(t("The result is no finite number"));
   }
   return value;
 }

@@ -9,6 +9,7 @@ import type { EntityId } from "@/api/types";
 import { formatTime, t } from "@/i18n";
 import { EmptyState, notify, Problem, Waiting } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";
+import { Flow } from "@/ui/Flow";
 import type { FormField } from "@/ui/form/values";
 
 /** More keys than these nobody keeps track of; older ones stay valid and are shown when newer ones are deleted. */
@@ -113,7 +114,7 @@ export function ApiKeys({ userId }: { userId: EntityId }): ReactElement {
       {keys.data.data.length === 0 ? (
         <EmptyState>{t("No keys yet. With a key a program calls the API without your password.")}</EmptyState>
       ) : (
-        <Table.ScrollContainer minWidth={560}>
+        <Flow>
           <Table aria-label={t("API keys")}>
             <Table.Thead>
               <Table.Tr>
@@ -128,7 +129,7 @@ export function ApiKeys({ userId }: { userId: EntityId }): ReactElement {
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </Flow>
       )}
       <Modal opened={adding} onClose={() => setAdding(false)} title={t("Add an API key")} closeButtonProps={{ "aria-label": t("Close") }}>
         <FieldsForm

@@ -13,7 +13,7 @@ import { countsOf, importReport } from "@/dashboard/report";
 import { KINDS, nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { useMissingIcons } from "@/icons/drawings";
-import { notify } from "@/ui/feedback";
+import { notify, Problem } from "@/ui/feedback";
 import type { StoredDashboard } from "./edit/editor";
 
 const ImportReport = lazy(() => import("./ImportReport"));
@@ -39,6 +39,7 @@ export function OtherDashboards({ id }: { id: string }): ReactElement | null {
       </Menu.Target>
       <Menu.Dropdown>
         <TextInput aria-label={t("Search")} placeholder={t("Search")} value={search} onChange={(event) => setSearch(event.currentTarget.value)} m={4} />
+        {found.isError && <Problem error={found.error} />}
         <ScrollArea.Autosize mah={320}>
           {found.data?.data.filter((one) => one.id.id !== id).map((one) => (
             <Menu.Item key={one.id.id} onClick={() => go(`/dashboards/${one.id.id}`)}>

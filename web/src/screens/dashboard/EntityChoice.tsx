@@ -11,6 +11,7 @@ import { isChoice, type Choices } from "@/dashboard/aliases";
 import type { Alias, Dashboard, Json } from "@/dashboard/model";
 import { resolveAlias } from "@/dashboard/state";
 import { t } from "@/i18n";
+import { nothingFound } from "@/ui/form/nothingFound";
 
 /** More are found by searching. */
 const OFFERED = 50;
@@ -38,7 +39,7 @@ function AliasSelect({ alias, filter, value, onChange }: { alias: Alias; filter:
       clearButtonProps={{ "aria-label": t("Clear the choice") }}
       placeholder={first === undefined ? t("nothing found") : first.label}
       filter={({ options }) => options}
-      nothingFoundMessage={t("Nothing matches the search.")}
+      nothingFoundMessage={nothingFound(found)}
       comboboxProps={{ withinPortal: false }}
       data={rows.map((one) => ({ value: one.id.id, label: one.label }))}
       value={value?.id ?? null}

@@ -6,6 +6,7 @@ import { countsOf, importReport, VERDICTS, type Verdict, type WidgetReport } fro
 import { t } from "@/i18n";
 import { useMissingIcons } from "@/icons/drawings";
 import { EmptyState } from "@/ui/feedback";
+import { Flow } from "@/ui/Flow";
 
 const COLORS: Record<Verdict, string> = { native: "teal", approximated: "yellow", code: "blue", unknown: "red" };
 
@@ -41,7 +42,7 @@ export default function ImportReport({ configuration, opened, onClose }: { confi
         {rows.length === 0 ? (
           <EmptyState>{t("No widget is of this kind.")}</EmptyState>
         ) : (
-          <Table.ScrollContainer minWidth={600}>
+          <Flow>
             <Table aria-label={t("Widgets")}>
               <Table.Thead>
                 <Table.Tr>
@@ -79,7 +80,7 @@ export default function ImportReport({ configuration, opened, onClose }: { confi
                 ))}
               </Table.Tbody>
             </Table>
-          </Table.ScrollContainer>
+          </Flow>
         )}
       </Stack>
     </Modal>

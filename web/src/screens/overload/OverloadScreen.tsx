@@ -4,6 +4,7 @@ import { Badge, Card, Group, Progress, SimpleGrid, Stack, Text, Title } from "@m
 import type { ReactElement } from "react";
 import { useSession } from "@/app/session";
 import { formatNumber, formatTime, plural, t } from "@/i18n";
+import { serverText } from "@/i18n/serverTexts";
 import { agoText, EmptyState, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { grouped, limitText, textsOf } from "./overload";
 import { useOverload, type OverloadEntry } from "./useOverload";
@@ -38,13 +39,13 @@ function Entry({ entry, now }: { entry: OverloadEntry; now: number }): ReactElem
         <Group justify="space-between" wrap="nowrap" align="start">
           <Title order={3} size="h5">
             {t(label)}
-            {entry.subject !== "" && `: ${entry.subject}`}
+            {entry.subject !== "" && `: ${serverText(entry.subject)}`}
           </Title>
           <Badge color={entry.active ? "red" : "gray"} variant={entry.active ? "filled" : "outline"} style={{ flexShrink: 0 }}>
             {t(entry.active ? "now" : "over")}
           </Badge>
         </Group>
-        <Text size="sm">{entry.reason}</Text>
+        <Text size="sm">{serverText(entry.reason)}</Text>
         <Amount entry={entry} />
         <Text size="sm" c="var(--soft-text)">
           <time dateTime={new Date(entry.since).toISOString()} title={formatTime(entry.since)}>

@@ -10,6 +10,7 @@ import { addNode, move, reach, setFirst } from "@/ruleChain/edits";
 import { NODE } from "@/ruleChain/layout";
 import { placeOf, type ChainDocument } from "@/ruleChain/model";
 import { notify } from "@/ui/feedback";
+import { rootScale } from "@/ui/rootScale";
 import { EntryBox, pace, RemarkNodeBox, RuleNodeBox, type RemarkBox, type RuleBox } from "./boxes";
 import { useEditor } from "./editor";
 import type { LiveCounts } from "./live";
@@ -170,7 +171,7 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
         multiSelectionKeyCode={["Control", "Meta", "Shift"]}
         minZoom={0.1}
         fitView
-        fitViewOptions={{ maxZoom: 1, padding: 0.15 }}
+        fitViewOptions={{ maxZoom: rootScale(), padding: 0.15 }}
         onlyRenderVisibleElements={chain.nodes.length > 200}
         proOptions={{ hideAttribution: true }}
         aria-label={t("Rule chain")}

@@ -1,5 +1,6 @@
 // The versions of a rule chain: what differs from the one that is saved now, and the way back.
 
+import { Modal } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
 import { api } from "@/api/client";
@@ -8,7 +9,7 @@ import { VersionsDialog } from "@/editing/VersionsDialog";
 import { t } from "@/i18n";
 import { ruleChainDiff } from "@/ruleChain/diff";
 import type { ChainMetadata } from "@/ruleChain/model";
-import { notify } from "@/ui/feedback";
+import { notify, Problem } from "@/ui/feedback";
 
 interface ChainVersion {
   metadata: ChainMetadata;
@@ -26,6 +27,13 @@ export function asNew(former: ChainMetadata, current: ChainMetadata): ChainMetad
 /** `onRestored` is called when the chain on the server is another one. */
 export default function ChainVersions({ id, onClose, onRestored }: { id: string; onClose: () => void; onRestored: () => Promise<void> }): ReactElement | null {
   const current = useQuery({ queryKey: ["saved chain", id], gcTime: 0, queryFn: () => api.get<ChainMetadata>(`/api/ruleChain/${id}/metadata`) });
+  if (current.isError) {
+    return (
+      <Modal opened onClose={onClose} title={t("Versions")} closeButtonProps={{ "aria-label": t("Close") }}>
+        <Problem error={current.error} />
+      </Modal>
+    );
+  }
   if (current.data === undefined) {
     return null;
   }

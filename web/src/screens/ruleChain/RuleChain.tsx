@@ -42,6 +42,7 @@ function Conflict(): ReactElement {
   return (
     <Modal opened={conflict} onClose={() => setConflict(false)} size="xl" title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
       <Text mb="md">{t("Keep your chain, or take that of the other? Yours can be exported before.")}</Text>
+      {theirs.isError && <Problem error={theirs.error} />}
       {theirs.data !== undefined && conflict && (
         <Stack mb="md" mah="45vh" style={{ overflow: "auto" }} tabIndex={0} role="region" aria-label={t("Theirs beside yours")}>
           <Title order={2} size="h5">

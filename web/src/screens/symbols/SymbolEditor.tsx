@@ -128,16 +128,16 @@ function Editor({ path, stored, onStored }: { path: string; stored: Stored; onSt
           {title}
         </Title>
         {isOfSystem(info) && <Badge variant="outline">{t("Of the installation")}</Badge>}
-        <Group ml="auto" gap="xs">
+        <Group ms="auto" gap="xs">
           <Button size="xs" variant="default" onClick={run}>
-            {t("Run")} <Text span size="xs" ml={6} visibleFrom="md">Ctrl ⏎</Text>
+            {t("Run")} <Text span size="xs" ms={6} visibleFrom="md">Ctrl ⏎</Text>
           </Button>
           <Button size="xs" variant="default" disabled={busy} onClick={saveAsNew}>
             {t("Save as a new one")}
           </Button>
           {editable && (
             <Button size="xs" loading={busy} disabled={!changed} onClick={saveMine}>
-              {t("Save")} <Text span size="xs" ml={6} visibleFrom="md">Ctrl S</Text>
+              {t("Save")} <Text span size="xs" ms={6} visibleFrom="md">Ctrl S</Text>
             </Button>
           )}
         </Group>

@@ -4,8 +4,9 @@ import { Box, Progress, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, type ReactElement } from "react";
 import { api } from "@/api/client";
-import { t } from "@/i18n";
+import { formatNumber, t } from "@/i18n";
 import { Problem, Waiting } from "@/ui/feedback";
+import { Flow } from "@/ui/Flow";
 
 const UsageCourse = lazy(() => import("./UsageCourse"));
 
@@ -52,38 +53,39 @@ export function UsageTable({ compact = false }: { compact?: boolean }): ReactEle
   if (usage.isError) {
     return <Problem error={usage.error} />;
   }
-  const format = new Intl.NumberFormat();
   return (
-      <Table maw={760} aria-label={t("API usage")}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{t("What")}</Table.Th>
-            {!compact && <Table.Th>{t("When")}</Table.Th>}
-            <Table.Th ta="end">{t("Used")}</Table.Th>
-            <Table.Th ta="end">{t("Limit")}</Table.Th>
-            {!compact && <Table.Th w={200}>{t("Part of the limit")}</Table.Th>}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {ROWS.map(({ key, label }, n) => {
-            const used = usage.data[key] ?? 0;
-            const limit = usage.data[`max${key.charAt(0).toUpperCase()}${key.slice(1)}`] ?? 0;
-            const part = limit === 0 ? 0 : Math.min(100, (100 * used) / limit);
-            return (
-              <Table.Tr key={key}>
-                <Table.Td>{t(label)}</Table.Td>
-                {!compact && <Table.Td>{t(n < FIRST_OF_MONTH ? "now" : "this month")}</Table.Td>}
-                <Table.Td ta="end">{format.format(used)}</Table.Td>
-                <Table.Td ta="end">{limit === 0 ? t("none") : format.format(limit)}</Table.Td>
-                {!compact && (
-                  <Table.Td>
-                    {limit === 0 ? <Text size="sm">–</Text> : <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label: t(label), part: Math.round(part) })} />}
-                  </Table.Td>
-                )}
-              </Table.Tr>
-            );
-          })}
-        </Table.Tbody>
-      </Table>
+      <Flow>
+        <Table maw={760} aria-label={t("API usage")}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{t("What")}</Table.Th>
+              {!compact && <Table.Th>{t("When")}</Table.Th>}
+              <Table.Th ta="end">{t("Used")}</Table.Th>
+              <Table.Th ta="end">{t("Limit")}</Table.Th>
+              {!compact && <Table.Th w={200}>{t("Part of the limit")}</Table.Th>}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {ROWS.map(({ key, label }, n) => {
+              const used = usage.data[key] ?? 0;
+              const limit = usage.data[`max${key.charAt(0).toUpperCase()}${key.slice(1)}`] ?? 0;
+              const part = limit === 0 ? 0 : Math.min(100, (100 * used) / limit);
+              return (
+                <Table.Tr key={key}>
+                  <Table.Td>{t(label)}</Table.Td>
+                  {!compact && <Table.Td>{t(n < FIRST_OF_MONTH ? "now" : "this month")}</Table.Td>}
+                  <Table.Td ta="end">{formatNumber(used)}</Table.Td>
+                  <Table.Td ta="end">{limit === 0 ? t("none") : formatNumber(limit)}</Table.Td>
+                  {!compact && (
+                    <Table.Td>
+                      {limit === 0 ? <Text size="sm">–</Text> : <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label: t(label), part: Math.round(part) })} />}
+                    </Table.Td>
+                  )}
+                </Table.Tr>
+              );
+            })}
+          </Table.Tbody>
+        </Table>
+      </Flow>
   );
 }

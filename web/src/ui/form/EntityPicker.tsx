@@ -8,6 +8,7 @@ import { api } from "@/api/client";
 import type { Entity, EntityId, PageData } from "@/api/types";
 import { nameOf, NULL_ID } from "@/entities/kinds";
 import { t } from "@/i18n";
+import { nothingFound } from "./nothingFound";
 
 const OFFERED = 50;
 
@@ -63,7 +64,7 @@ export function EntityPicker({ label, description, required, list, value, pick, 
       clearable={required !== true}
       clearButtonProps={{ "aria-label": t("Clear the choice") }}
       filter={({ options }) => options}
-      nothingFoundMessage={t("Nothing matches the search.")}
+      nothingFoundMessage={nothingFound(found)}
       value={chosen}
       data={data}
       onSearchChange={setSearch}

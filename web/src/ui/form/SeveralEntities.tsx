@@ -11,6 +11,7 @@ import { findQuery, readFound } from "@/dashboard/find";
 import { list } from "@/dashboard/json";
 import { nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
+import { nothingFound } from "./nothingFound";
 
 interface Props {
   label?: string;
@@ -45,7 +46,7 @@ export function SeveralEntities({ label = "Entities", entityType, value, onChang
       label={t(label)}
       searchable
       filter={({ options }) => options}
-      nothingFoundMessage={t("Nothing matches the search.")}
+      nothingFoundMessage={nothingFound(found)}
       data={[...names].map(([id, label]) => ({ value: id, label }))}
       value={ids}
       searchValue={search}

@@ -1,16 +1,23 @@
 // A table that draws only the rows in view. Where its rows come from is its owner's affair: it asks for them by their place.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useMemo, useRef, type CSSProperties, type KeyboardEvent, type ReactElement, type ReactNode, type RefObject } from "react";
-import { t } from "@/i18n";
+import { useCallback, useEffect, useMemo, useRef, type CSSProperties, type KeyboardEvent, type ReactElement, type ReactNode } from "react";
 import { EmptyState } from "@/ui/feedback";
+import { useRootScale } from "@/ui/rootScale";
+import { neededWidth, useCards } from "./cards";
 import { shownColumns, USUAL_PX, type Arrangement, type GridColumn } from "./columns";
 import { GridHead } from "./GridHead";
+import { Row } from "./GridRow";
 import classes from "./grid.module.css";
 import type { GridSort } from "./sorting";
 
 const ROW_PX = 36;
 const SELECT_PX = 36;
+const ACTIONS_PX = 120;
+/** The widest that columns which nobody gave a width make a table. */
+const WIDEST_PX = 4_000;
+/** Height that a card counts with until it is measured. */
+const CARD_PX = 76;
 
 /** A row, or the head of a group of rows. */
 export type GridItem<T> = { row: T } | { group: string; label: string; count: number; open: boolean };
@@ -29,7 +36,7 @@ export interface GridProps<T> {
   onSort?: ((sorts: GridSort[]) => void) | undefined;
   /** Whether rows can be sorted by several columns. */
   manySorts?: boolean;
-  /** Height of a row, pixels. */
+  /** Height of a row, pixels of letters of the usual size. */
   rowPx?: number;
   /** Told which places are in view. */
   onRange?: (first: number, last: number) => void;
@@ -51,59 +58,8 @@ export interface GridProps<T> {
   empty: ReactNode;
 }
 
-interface RowProps<T> {
-  row: T;
-  index: number;
-  /** What the table was given last: a row that is not drawn again still does what is right now. */
-  newest: RefObject<GridProps<T>>;
-  version: unknown;
-  isSelected: boolean;
-  columns: readonly GridColumn<T>[];
-  pinStyle: (key: string) => CSSProperties | undefined;
-  onKeys: (event: KeyboardEvent, row: T) => void;
-  measure: ((element: HTMLElement | null) => void) | undefined;
-}
-
-function RowView<T>({ row, index, newest, isSelected, columns, pinStyle, onKeys, measure }: RowProps<T>): ReactElement {
-  const { rowKey, selected, onOpen, onCell, rowStyle, actions, rowPx } = newest.current;
-  return (
-    <tr
-      ref={measure}
-      tabIndex={0}
-      data-index={index}
-      data-row={rowKey(row)}
-      aria-rowindex={index + 2}
-      aria-selected={selected === undefined ? undefined : isSelected}
-      className={`${classes["row"]} ${onOpen === undefined ? "" : classes["opens"]}`}
-      style={{ height: rowPx ?? ROW_PX, ...rowStyle?.(row) }}
-      onKeyDown={(event) => onKeys(event, row)}
-      onClick={() => newest.current.onOpen?.(row)}
-      onDoubleClick={() => newest.current.onDoubleClick?.(row)}
-    >
-      {selected !== undefined && (
-        <td style={pinStyle("")} onClick={(event) => event.stopPropagation()}>
-          <input type="checkbox" className={classes["check"]} tabIndex={-1} aria-label={t("Select")} checked={isSelected} onChange={() => newest.current.selected?.toggle(row)} />
-        </td>
-      )}
-      {columns.map((column) => (
-        <td key={column.key} data-column={column.key} style={{ ...column.style?.(row), ...pinStyle(column.key) }} title={column.show === undefined ? column.text(row) : undefined} onClick={onCell === undefined ? undefined : () => newest.current.onCell?.(row, newest.current.columns.indexOf(column))}>
-          {column.show === undefined ? column.text(row) : column.show(row)}
-        </td>
-      ))}
-      {actions !== undefined && (
-        <td className={classes["actions"]} onClick={(event) => event.stopPropagation()} onDoubleClick={(event) => event.stopPropagation()}>
-          <div className={classes["acts"]}>{actions(row)}</div>
-        </td>
-      )}
-    </tr>
-  );
-}
-
-/** A row is drawn again when it is another object, or when the table says that all are. */
-const Row = memo(RowView, (before, after) => before.row === after.row && before.index === after.index && before.isSelected === after.isSelected && before.version === after.version && before.columns === after.columns && before.pinStyle === after.pinStyle) as typeof RowView;
-
 /** Returns how the cells of each column stay in view; the column of check boxes, named "", does so with them. */
-function pinStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick<Arrangement, "pinned" | "widths">, selects: boolean): (key: string) => CSSProperties | undefined {
+function pinStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick<Arrangement, "pinned" | "widths">, selects: boolean, scale: number): (key: string) => CSSProperties | undefined {
   const styles = new Map<string, CSSProperties>();
   let from = 0;
   const keep = (key: string, width: number): void => {
@@ -112,10 +68,10 @@ function pinStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick<
   };
   const kept = shown.filter((column) => pinned.has(column.key));
   if (kept.length > 0 && selects) {
-    keep("", SELECT_PX);
+    keep("", SELECT_PX * scale);
   }
   for (const column of kept) {
-    keep(column.key, widths[column.key] ?? USUAL_PX);
+    keep(column.key, widths[column.key] ?? USUAL_PX * scale);
   }
   return (key) => styles.get(key);
 }
@@ -126,11 +82,18 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   const { columns, arrangement, count, at, rowKey, onRange, onKey } = props;
   const pane = useRef<HTMLDivElement>(null);
   const { hidden, layout, pinned, widths } = arrangement;
-  const rowPx = props.rowPx ?? ROW_PX;
+  const scale = useRootScale();
+  const rowPx = (props.rowPx ?? ROW_PX) * scale;
   const shown = useMemo(() => shownColumns(columns, { hidden, layout, pinned }), [columns, hidden, layout, pinned]);
   const selects = props.selected !== undefined;
-  const pinStyle = useMemo(() => pinStyles(shown, { pinned, widths }, selects), [shown, pinned, widths, selects]);
-  const drawn = useVirtualizer({ count, getScrollElement: () => pane.current, estimateSize: () => rowPx, overscan: 10, useFlushSync: false });
+  const pinStyle = useMemo(() => pinStyles(shown, { pinned, widths }, selects, scale), [shown, pinned, widths, selects, scale]);
+  const [selectPx, actionsPx] = [selects ? SELECT_PX * scale : 0, props.actions === undefined ? 0 : (props.actionsWidth ?? ACTIONS_PX) * scale];
+  const total = neededWidth(shown, widths, scale);
+  const cards = useCards(pane, selectPx + total + actionsPx, scale);
+  const itemPx = cards ? CARD_PX * scale : rowPx;
+  // Heights that were measured count no more once rows are drawn otherwise: they have other keys then.
+  const getItemKey = useCallback((index: number): string => `${itemPx} ${index}`, [itemPx]);
+  const drawn = useVirtualizer({ count, getItemKey, getScrollElement: () => pane.current, estimateSize: () => itemPx, overscan: 10, useFlushSync: false });
   const items = drawn.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
   useEffect(() => onRange?.(first, last), [onRange, first, last]);
@@ -168,17 +131,20 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   newest.current = props;
   const before = items[0]?.start ?? 0;
   const after = drawn.getTotalSize() - (items.at(-1)?.end ?? 0);
-  const span = shown.length + (props.selected === undefined ? 0 : 1) + (props.actions === undefined ? 0 : 1);
-  const total = shown.reduce((sum, column) => sum + (widths[column.key] ?? USUAL_PX), 0);
+  const span = (cards ? 1 : shown.length + (props.actions === undefined ? 0 : 1)) + (selects ? 1 : 0);
   return (
     <div ref={pane} className={classes["pane"]} tabIndex={count === 0 ? 0 : -1}>
-      <table className={`${classes["table"]} ${props.tall === true ? classes["tall"] : ""}`} style={{ minWidth: `max(100%, ${Math.min(total, 4_000)}px)` }} aria-label={props.label} aria-rowcount={count}>
+      <table
+        className={`${classes["table"]} ${props.tall === true ? classes["tall"] : ""} ${cards ? classes["cards"] : ""}`}
+        style={cards ? undefined : { minWidth: `max(100%, ${Math.min(total, WIDEST_PX)}px)` }}
+        aria-label={props.label}
+        aria-rowcount={count}
+      >
         <colgroup>
-          {props.selected !== undefined && <col style={{ width: SELECT_PX }} />}
-          {shown.map((column) => (
-            <col key={column.key} style={{ width: widths[column.key] ?? (pinned.has(column.key) ? USUAL_PX : column.width) }} />
-          ))}
-          {props.actions !== undefined && <col style={{ width: props.actionsWidth ?? 120 }} />}
+          {selects && <col style={{ width: selectPx }} />}
+          {cards && <col />}
+          {!cards && shown.map((column) => <col key={column.key} style={{ width: widths[column.key] ?? (pinned.has(column.key) ? USUAL_PX * scale : column.width) }} />)}
+          {!cards && props.actions !== undefined && <col style={{ width: actionsPx }} />}
         </colgroup>
         <GridHead
           columns={shown}
@@ -191,13 +157,14 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
           filters={props.filters}
           selection={props.selected === undefined ? undefined : { state: props.selected.state, toggle: props.selected.toggleAll }}
           hasActions={props.actions !== undefined}
+          cards={cards}
         />
         <tbody>
           {before > 0 && <tr style={{ height: before }} aria-hidden />}
           {items.map(({ index }) => {
             const item = at(index);
             if (item === undefined) {
-              return <tr key={`place ${index}`} style={{ height: rowPx }} aria-hidden />;
+              return <tr key={`place ${index}`} style={{ height: itemPx }} aria-hidden />;
             }
             return "group" in item ? (
               <tr key={`group ${item.group}`} className={classes["group"]} style={{ height: rowPx }}>
@@ -208,7 +175,20 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
                 </td>
               </tr>
             ) : (
-              <Row key={rowKey(item.row)} row={item.row} index={index} newest={newest} version={props.version} isSelected={props.selected?.keys.has(rowKey(item.row)) === true} columns={shown} pinStyle={pinStyle} onKeys={stableKeys} measure={props.tall === true ? drawn.measureElement : undefined} />
+              <Row
+                key={rowKey(item.row)}
+                row={item.row}
+                index={index}
+                newest={newest}
+                version={props.version}
+                isSelected={props.selected?.keys.has(rowKey(item.row)) === true}
+                isCard={cards}
+                height={rowPx}
+                columns={shown}
+                pinStyle={pinStyle}
+                onKeys={stableKeys}
+                measure={cards || props.tall === true ? drawn.measureElement : undefined}
+              />
             );
           })}
           {after > 0 && <tr style={{ height: after }} aria-hidden />}

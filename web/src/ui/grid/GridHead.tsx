@@ -28,6 +28,49 @@ function Handle({ resize }: { resize: (width: number | undefined) => void }): Re
   return <span className={classes["handle"]} aria-hidden title={t("Drag; a double click gives the column its own width back")} onPointerDown={start} onPointerMove={follow} onPointerUp={end} onPointerCancel={end} onDoubleClick={() => resize(undefined)} />;
 }
 
+interface Filters {
+  values: Readonly<Record<string, string>>;
+  change: (key: string, value: string) => void;
+}
+
+function FilterInput<T>({ column, filters, placeholder }: { column: GridColumn<T>; filters: Filters; placeholder: string }): ReactElement {
+  return (
+    <input
+      className={classes["filter"]}
+      aria-label={t("Filter of {column}", { column: column.label })}
+      placeholder={placeholder}
+      value={filters.values[column.key] ?? ""}
+      onChange={(event) => filters.change(column.key, event.currentTarget.value)}
+    />
+  );
+}
+
+/** What cards are in order of, as one choice: there are no headers to press. */
+function CardSort<T>({ columns, sorts, onSort }: Pick<HeadProps<T>, "columns" | "sorts" | "onSort">): ReactElement {
+  const sortable = columns.filter((column) => column.sortable === true);
+  const [current] = sorts;
+  if (onSort === undefined || sortable.length === 0) {
+    return <span className={classes["label"]}>{columns[0]?.label}</span>;
+  }
+  const known = current !== undefined && sortable.some((column) => column.key === current.key);
+  const choose = (chosen: string): void => {
+    const [order, ...key] = chosen.split(" ");
+    onSort([{ key: key.join(" "), order: order === "DESC" ? "DESC" : "ASC" }]);
+  };
+  return (
+    <select className={classes["cardSort"]} aria-label={t("Sort by")} value={known ? `${current.order} ${current.key}` : ""} onChange={(event) => choose(event.currentTarget.value)}>
+      {!known && <option value="" disabled hidden />}
+      {sortable.flatMap((column) =>
+        (["ASC", "DESC"] as const).map((order) => (
+          <option key={`${order} ${column.key}`} value={`${order} ${column.key}`}>
+            {column.label} {MARKS[order === "ASC" ? "ascending" : "descending"]}
+          </option>
+        )),
+      )}
+    </select>
+  );
+}
+
 interface HeadProps<T> {
   columns: readonly GridColumn<T>[];
   arrangement: Arrangement;
@@ -38,10 +81,12 @@ interface HeadProps<T> {
   /** Where columns that stay in view are, from the beginning of the line. */
   pinStyle: (key: string) => CSSProperties | undefined;
   sticky: boolean;
-  filters: { values: Readonly<Record<string, string>>; change: (key: string, value: string) => void } | undefined;
+  filters: Filters | undefined;
   /** How many of the loaded rows are selected; without it rows can't be. */
   selection: { state: "none" | "some" | "all"; toggle: () => void } | undefined;
   hasActions: boolean;
+  /** Whether the rows are cards: then there is one header above them all. */
+  cards: boolean;
 }
 
 /** Rows and other headers pass below a header that stays. */
@@ -50,7 +95,7 @@ const inFront = (style: CSSProperties | undefined): CSSProperties | undefined =>
 /** What a header carries that is dragged onto another one. */
 const CARRIED = "text/x-fieldline-column";
 
-export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, pinStyle, sticky, filters, selection, hasActions }: HeadProps<T>): ReactElement {
+export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, pinStyle, sticky, filters, selection, hasActions, cards }: HeadProps<T>): ReactElement {
   const order = (column: GridColumn<T>): "ascending" | "descending" | undefined => {
     const own = sorts.find((sort) => sort.key === column.key);
     return own === undefined ? undefined : own.order === "ASC" ? "ascending" : "descending";
@@ -60,11 +105,17 @@ export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, pi
     <thead className={sticky ? classes["sticky"] : ""}>
       <tr>
         {selection !== undefined && (
-          <th className={classes["narrow"]} style={inFront(pinStyle(""))}>
+          <th className={classes["narrow"]} style={cards ? undefined : inFront(pinStyle(""))}>
             <Checkbox size="xs" aria-label={t("Select all that are loaded")} checked={selection.state === "all"} indeterminate={selection.state === "some"} onChange={selection.toggle} />
           </th>
         )}
-        {columns.map((column) => {
+        {cards && (
+          <th>
+            <CardSort columns={columns} sorts={sorts} onSort={onSort} />
+            {filters !== undefined && columns.map((column) => <FilterInput key={column.key} column={column} filters={filters} placeholder={`${column.label}: >20, =3`} />)}
+          </th>
+        )}
+        {(cards ? [] : columns).map((column) => {
           const current = order(column);
           return (
             <th
@@ -94,20 +145,12 @@ export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, pi
                   {column.label}
                 </span>
               )}
-              {filters !== undefined && (
-                <input
-                  className={classes["filter"]}
-                  aria-label={t("Filter of {column}", { column: column.label })}
-                  placeholder="…, >20, =3"
-                  value={filters.values[column.key] ?? ""}
-                  onChange={(event) => filters.change(column.key, event.currentTarget.value)}
-                />
-              )}
+              {filters !== undefined && <FilterInput column={column} filters={filters} placeholder="…, >20, =3" />}
               <Handle resize={(width) => arrangement.resize(column.key, width)} />
             </th>
           );
         })}
-        {hasActions && (
+        {!cards && hasActions && (
           <th className={classes["actions"]}>
             <span className={classes["label"]}>{t("Actions")}</span>
           </th>

@@ -137,7 +137,7 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
   };
   return (
     <div className={classes["frame"]}>
-      <Group p="xs" gap="sm">
+      <Group p="xs" gap="sm" className={classes["tools"] ?? ""}>
         {props.searchable !== false && (
           <TextInput
             aria-label={t("Search")}

@@ -6,7 +6,7 @@ import { BoardContext } from "@/dashboard/board";
 import { list, object, readKey, text } from "@/dashboard/model";
 import { latestOf } from "@/dashboard/source";
 import { plainWords } from "@/dashboard/words";
-import { t } from "@/i18n";
+import { formatNumber, t } from "@/i18n";
 import { EmptyState } from "@/ui/feedback";
 import type { WidgetProps } from "../registry";
 import classes from "../widgets.module.css";
@@ -15,7 +15,6 @@ export default function ApiUsage({ widget, entities }: WidgetProps): ReactElemen
   const rows = list(widget.settings["apiUsageDataKeys"]).map(object);
   const board = useContext(BoardContext);
   const [entity] = entities;
-  const format = new Intl.NumberFormat();
   const valueOf = (stored: unknown): string | undefined => (entity === undefined ? undefined : latestOf(entity, readKey(stored))?.value);
   if (rows.length === 0) {
     return <EmptyState>{t("No kinds of use are chosen for this.")}</EmptyState>;
@@ -37,7 +36,7 @@ export default function ApiUsage({ widget, entities }: WidgetProps): ReactElemen
                     </button>
                   )}
                 </Table.Td>
-                <Table.Td ta="end">{limit === 0 ? format.format(current) : `${format.format(current)} / ${format.format(limit)}`}</Table.Td>
+                <Table.Td ta="end">{limit === 0 ? formatNumber(current) : `${formatNumber(current)} / ${formatNumber(limit)}`}</Table.Td>
                 <Table.Td w={120}>{limit > 0 && <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label, part: Math.round(part) })} />}</Table.Td>
                 <Table.Td>{status === undefined || status === "" ? "" : t(status.toLowerCase())}</Table.Td>
               </Table.Tr>

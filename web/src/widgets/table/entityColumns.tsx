@@ -7,7 +7,7 @@ import { text, type DataKey, type Json } from "@/dashboard/model";
 import type { PageOrder } from "@/dashboard/entityPages";
 import { LATEST_TYPES, latestOf, type EntityValues } from "@/dashboard/source";
 import { pathOf } from "@/entities/kinds";
-import { t } from "@/i18n";
+import { currentLanguage, t } from "@/i18n";
 import type { Ask } from "@/sandbox/functions";
 import { Ago, TextLink } from "@/ui/feedback";
 import type { GridColumn } from "@/ui/grid/columns";
@@ -59,7 +59,7 @@ function keyColumn(key: DataKey, keys: readonly DataKey[], ask: Ask): EntityColu
   const shown = (entity: EntityValues): string => {
     const made = value(entity);
     const isTime = key.type === "entityField" && key.name === "createdTime" && typeof made === "number";
-    return isTime ? new Date(made).toLocaleString() : shownValue(made === null || made === undefined ? "" : typeof made === "object" ? JSON.stringify(made) : String(made), key);
+    return isTime ? new Date(made).toLocaleString(currentLanguage()) : shownValue(made === null || made === undefined ? "" : typeof made === "object" ? JSON.stringify(made) : String(made), key);
   };
   const { content, style } = own;
   return {

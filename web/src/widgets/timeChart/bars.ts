@@ -1,6 +1,7 @@
 // Bars: how wide they are, where they stand, and what they look like.
 
 import type uPlot from "uplot";
+import { rootScale } from "@/ui/rootScale";
 import type { ChartSettings } from "./settings";
 
 /** How the bars of one series stand beside those of others. */
@@ -115,7 +116,7 @@ export function writeAboveBars(plot: uPlot, seriesIndex: number, boxes: BarBox[]
   ctx.fillStyle = color;
   ctx.textAlign = "center";
   ctx.textBaseline = "bottom";
-  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.font = `${11 * rootScale() * devicePixelRatio}px system-ui, sans-serif`;
   boxes.forEach(({ index, x, y, width }) => {
     const value = values[index];
     if (value !== null && value !== undefined) {

@@ -1,6 +1,7 @@
 // What is drawn over the lines of a chart: thresholds with their ends and labels, the shapes of points, and values beside them.
 
 import type uPlot from "uplot";
+import { rootScale } from "@/ui/rootScale";
 import type { Threshold } from "./settings";
 
 /** A threshold whose value is known. */
@@ -67,7 +68,7 @@ export function drawShape(ctx: CanvasRenderingContext2D, shape: string, x: numbe
 function writeLabel(plot: uPlot, mark: Mark, y: number, theme: Theme): void {
   const { ctx, bbox } = plot;
   const { position, labelColor, labelBackground, color } = mark.threshold;
-  const size = 12 * devicePixelRatio;
+  const size = 12 * rootScale() * devicePixelRatio;
   const space = 4 * devicePixelRatio;
   ctx.font = `${size}px system-ui, sans-serif`;
   const width = ctx.measureText(mark.text).width;
@@ -132,7 +133,7 @@ export function drawPoints(plot: uPlot, seriesIndex: number, look: { shape: stri
   const { min, max } = plot.scales["x"] ?? {};
   const size = look.size * devicePixelRatio;
   ctx.save();
-  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.font = `${11 * rootScale() * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
   ctx.textBaseline = look.below ? "top" : "bottom";
   let free = -Infinity;

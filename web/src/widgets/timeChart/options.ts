@@ -1,6 +1,7 @@
 // How uPlot draws a chart: scales, axes, lines, bars, and what lies over them.
 
 import uPlot from "uplot";
+import { rootScale } from "@/ui/rootScale";
 import { barBoxes, barPaths, writeAboveBars, writeOnBars, type BarPlace } from "./bars";
 import type { SandboxedTexts } from "./functions";
 import { drawMarks, drawPoints, type Mark, type Theme } from "./marks";
@@ -149,7 +150,7 @@ function axisLook(axis: Axis, theme: Theme): uPlot.Axis {
     grid: { show: axis.splits, stroke: axis.colors.splits ?? theme.line, width: 1 },
     ticks: { show: axis.ticks, stroke: theme.line, width: 1, size: 5 },
     border: { show: axis.line, stroke: theme.line, width: 1 },
-    ...(axis.label === "" ? {} : { label: axis.label, labelSize: 18, labelGap: 2 }),
+    ...(axis.label === "" ? {} : { label: axis.label, labelSize: 18 * rootScale(), labelGap: 2 }),
   };
 }
 
@@ -192,8 +193,8 @@ function timeAxis(axis: Axis, { settings, theme, zone }: Drawing, shift: number)
   return {
     ...axisLook(axis, theme),
     scale: "x",
-    space: 64,
-    size: axis.show ? 30 : 0,
+    space: 64 * rootScale(),
+    size: axis.show ? 30 * rootScale() : 0,
     values: (_plot, splits, _axis, _space, step) => (axis.labels ? timeTicks(splits.map((at) => at - shift / 1_000), step, settings.timeFormats, zone) : splits.map(() => "")),
   };
 }

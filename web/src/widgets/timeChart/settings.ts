@@ -3,6 +3,7 @@
 import { list, number, object, text, type Json } from "@/dashboard/json";
 import type { DataKey, Widget } from "@/dashboard/model";
 import { bodyOf } from "@/dashboard/actions";
+import { rootScale } from "@/ui/rootScale";
 import { safeColor } from "../color";
 import { fromFlot, isFlot } from "./flot";
 
@@ -166,7 +167,7 @@ function valueSource(value: unknown): ValueSource | undefined {
 
 /** Sizes of letters that fit an axis, pixels. */
 const LETTERS = { least: 6, most: 40, usual: 12 };
-const lettersOf = (font: Json): number => Math.min(LETTERS.most, Math.max(LETTERS.least, number(font["size"]) ?? LETTERS.usual));
+const lettersOf = (font: Json): number => rootScale() * Math.min(LETTERS.most, Math.max(LETTERS.least, number(font["size"]) ?? LETTERS.usual));
 
 /** Returns a font of settings as a canvas takes it; its family is that of the page, which has no others. */
 export function canvasFont(value: unknown, weight: string): string {

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { cardColumns, drawsCards, neededWidth } from "./cards";
+import type { GridColumn } from "./columns";
+
+interface Row {
+  name: string;
+  profile: string;
+  customer: string;
+}
+
+const column = (key: keyof Row): GridColumn<Row> => ({ key, label: key, text: (row) => row[key] });
+
+test("rows become cards where the place is narrow and the columns do not fit", () => {
+  expect([drawsCards(358, 700, 1), drawsCards(358, 280, 1), drawsCards(900, 1_400, 1), drawsCards(0, 700, 1)]).toEqual([true, false, false, false]);
+  // Larger letters need more room.
+  expect([drawsCards(600, 1_400, 1), drawsCards(600, 1_400, 1.5)]).toEqual([false, true]);
+});
+
+test("columns need the widths that people gave them, or the usual one", () => {
+  const columns = [column("name"), column("profile")];
+  expect([neededWidth(columns, { name: 300 }, 1), neededWidth(columns, {}, 1.5)]).toEqual([440, 420]);
+});
+
+test("a card leaves out what is empty, but not what draws itself", () => {
+  const row = { name: "Pump", profile: "", customer: "" };
+  const drawn: GridColumn<Row> = { ...column("profile"), show: () => "–" };
+  const linked: GridColumn<Row> = { ...column("customer"), show: () => "", leadsTo: () => undefined };
+  expect(cardColumns([column("name"), column("profile")], row)).toEqual([]);
+  expect(cardColumns([column("name"), drawn, linked], row)).toEqual([drawn]);
+  expect(cardColumns([], row)).toEqual([]);
+});

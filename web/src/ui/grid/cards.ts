@@ -1,0 +1,41 @@
+// Where a table has no room for its columns side by side, as on a phone, each row becomes a card that holds them one below the other.
+
+import { useLayoutEffect, useState, type RefObject } from "react";
+import { USUAL_PX, type GridColumn } from "./columns";
+
+/** A place that is wider than this, in pixels, scrolls sideways rather than drawing cards. */
+const NARROW_PX = 440;
+
+/** Whether rows are cards: in a narrow place that the columns would not fit into. */
+export function drawsCards(width: number, needed: number, scale: number): boolean {
+  // What isn't laid out yet has no width.
+  return width > 0 && width < NARROW_PX * scale && needed > width;
+}
+
+/** Returns the columns that a card of a row names below its first one: those that have something to say. */
+export function cardColumns<T>([, ...others]: readonly GridColumn<T>[], row: T): GridColumn<T>[] {
+  return others.filter((column) => (column.show !== undefined && column.leadsTo === undefined) || column.text(row) !== "");
+}
+
+/** Returns how many pixels the columns need side by side. */
+export function neededWidth<T>(shown: readonly GridColumn<T>[], widths: Readonly<Record<string, number>>, scale: number): number {
+  return shown.reduce((sum, column) => sum + (widths[column.key] ?? USUAL_PX * scale), 0);
+}
+
+/** Whether what is in an element has to be drawn as cards. It follows the width of the element, not that of the window. */
+export function useCards(pane: RefObject<HTMLElement | null>, needed: number, scale: number): boolean {
+  const [cards, setCards] = useState(false);
+  useLayoutEffect(() => {
+    const element = pane.current;
+    if (element === null) {
+      return undefined;
+    }
+    // With its scroll bar: one that comes with the cards must not take them away again.
+    const measure = (): void => setCards(drawsCards(element.offsetWidth, needed, scale));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [pane, needed, scale]);
+  return cards;
+}
