@@ -118,6 +118,23 @@ test("the system administrator names the public address, and a wrong setting is 
   await expect(page.getByRole("alert")).toBeVisible();
 });
 
+test("the home of the system administrator counts what tenants have, and shows servers and what is set up", async ({ page, program }) => {
+  const mail = { emailEnabled: false, smsEnabled: true, notificationEnabled: false, oauthEnabled: false, twoFaEnabled: false };
+  await page.route("**/api/admin/featuresInfo", (route) => route.fulfill({ json: mail }));
+  const devices = await program.call<number>("SYS_ADMIN", "/api/entitiesQuery/count", { entityFilter: { type: "entityType", entityType: "DEVICE" } });
+  expect(devices).toBeGreaterThan(0);
+  await logIn(page, program, "SYS_ADMIN", "/home");
+  await expect(page.locator("[data-figure=Devices]")).toHaveText(String(devices));
+  await expect(page.locator("[data-figure=Tenants]")).toHaveText(/^[1-9]/);
+  const server = page.getByRole("table", { name: "Servers" }).getByRole("row").nth(1);
+  await expect(server.getByRole("cell").nth(3)).toHaveText(/^\d+ %$/);
+  const features = page.getByRole("list", { name: "Configured features" });
+  await expect(features.locator("[data-feature=smsEnabled]")).toContainText("set up");
+  await expect(features.locator("[data-feature=emailEnabled]")).toContainText("not set up");
+  await expect(features.getByRole("link", { name: "Outgoing mail" })).toHaveAttribute("href", "/settings/outgoing-mail");
+  expect(await findings(page)).toEqual([]);
+});
+
 test("a tenant sees what it has used", async ({ page, program }) => {
   await logIn(page, program, "TENANT_ADMIN", "/usage");
   await expect(page.getByRole("row", { name: /^Devices now \d/ })).toBeVisible();

@@ -91,7 +91,11 @@ test("charts of all kinds show what is stored, with axes, thresholds, states and
   await region("Compared").locator(".u-over").hover({ position: { x: 200, y: 80 } });
   await expect(region("Compared").getByText(/Temperature, earlier \(/)).toBeVisible();
   await page.screenshot({ path: "test-results/screens/charts_light.png" });
+  // The system may change the scheme while somebody looks: the palette follows at once.
+  const mark = region("Axes").getByRole("button", { name: "Temperature" }).locator("i");
+  await expect(mark).toHaveCSS("background-color", "rgb(33, 150, 243)");
   await page.emulateMedia({ colorScheme: "dark" });
+  await expect(mark).toHaveCSS("background-color", "rgb(100, 181, 246)");
   await page.evaluate(() => localStorage.setItem("mantine-color-scheme-value", "dark"));
   await page.reload();
   await expect(region("Flot").locator("canvas")).toBeVisible();

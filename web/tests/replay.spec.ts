@@ -57,6 +57,39 @@ test("an alarm rule with unsaved changes is tried next to what really was, and n
   expect(JSON.stringify(saved.configuration)).toContain('"staticValue":50');
 });
 
+test("an alarm rule of a device profile is changed and tried, though the chain lacks its node", async ({ page, program }) => {
+  const condition = (operation: string, value: number): object => ({ condition: { condition: [{ key: { type: "TIME_SERIES", key: "temperature" }, valueType: "NUMERIC", predicate: { type: "NUMERIC", operation, value: { defaultValue: value, userValue: null, dynamicValue: null } } }], spec: { type: "SIMPLE" } }, schedule: null, alarmDetails: null, dashboardId: null });
+  const alarms = [{ id: "one", alarmType: "Boiler is hot", createRules: { MAJOR: condition("GREATER", 90) }, clearRule: condition("LESS", 30), propagate: false }];
+  const profile = await program.call<Made>("TENANT_ADMIN", "/api/deviceProfile", { name: "Boilers", type: "DEFAULT", transportType: "DEFAULT", profileData: { configuration: { type: "DEFAULT" }, transportConfiguration: { type: "DEFAULT" }, alarms } });
+  const device = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Boiler", deviceProfileId: profile.id });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  const begin = Date.now();
+  for (const [minutes, temperature] of [[30, 60], [20, 20], [10, 80]] as const) {
+    await program.send(credentialsId, { ts: begin - minutes * MINUTE, values: { temperature } });
+  }
+  await logIn(page, program, "TENANT_ADMIN", `/profiles/deviceProfiles/${profile.id.id}`);
+  await page.getByRole("button", { name: /Boiler is hot/ }).click();
+  const limit = page.getByRole("textbox", { name: "Value", exact: true }).first();
+  await expect(limit).toHaveValue("90");
+  await limit.fill("50");
+  expect(await findings(page)).toEqual([]);
+  await page.getByRole("button", { name: "Replay", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Replay: Boilers" });
+  await expect(dialog.getByRole("combobox", { name: "Devices of the profile" })).toHaveValue("Boilers");
+  await dialog.getByRole("button", { name: "Replay", exact: true }).click();
+  const result = dialog.getByRole("region", { name: "Result of the replay" });
+  await expect(result).toContainText("3 messages of 1 devices: 2 alarms raised");
+  await expect(result.getByRole("group", { name: "Compared with what really was" }).getByRole("button", { name: "only replayed 2" })).toBeVisible();
+  await expect(dialog.getByText(/The rule chain has no node “device profile”/)).toBeVisible();
+  await page.screenshot({ path: "test-results/screens/replay_profile.png" });
+  await dialog.getByRole("button", { name: "Close" }).click();
+  const stored = async (): Promise<object> => await program.call<{ profileData: { alarms: object } }>("TENANT_ADMIN", `/api/deviceProfile/${profile.id.id}`).then((one) => one.profileData.alarms);
+  expect(await stored(), "nothing is saved yet").toEqual(alarms);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  expect(await stored()).toEqual([{ ...alarms[0], createRules: { MAJOR: condition("GREATER", 50) } }]);
+});
+
 test("a calculated field is tried before it exists, from the page of its device", async ({ page, program }) => {
   const { device } = await hotDevice(program, "Furnace");
   await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}?tab=calculatedFields`);

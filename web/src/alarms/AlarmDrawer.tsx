@@ -11,7 +11,8 @@ import { Activity } from "./Activity";
 import { durationOf, statusText, type Alarm } from "./alarm";
 import { AlarmHistory } from "./AlarmHistory";
 import { AssigneePicker } from "./AssigneePicker";
-import { Originator, Severity } from "./columns";
+import { Originator } from "./columns";
+import { SeverityChip } from "./SeverityChip";
 
 const UNITS: [number, string][] = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1_000, "s"]];
 
@@ -36,7 +37,7 @@ function propagation(alarm: Alarm): string {
 function Facts({ alarm }: { alarm: Alarm }): ReactElement {
   const facts: [string, ReactElement | string][] = [
     ["Originator", <Originator key="originator" alarm={alarm} />],
-    ["Severity", <Severity key="severity" alarm={alarm} />],
+    ["Severity", <SeverityChip key="severity" severity={alarm.severity} />],
     ["Status", statusText(alarm.status)],
     ["Started", formatTime(alarm.startTs)],
     ["Duration", lengthText(durationOf(alarm, Date.now()))],

@@ -1,12 +1,13 @@
 // Columns of tables of alarms.
 
-import { Badge, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import type { ReactElement, ReactNode } from "react";
 import { pathOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { TextLink } from "@/ui/feedback";
 import type { GridColumn } from "@/ui/grid/columns";
-import { assigneeName, fieldOf, originatorName, SEVERITY_COLORS, statusText, type Alarm } from "./alarm";
+import { assigneeName, fieldOf, originatorName, statusText, type Alarm } from "./alarm";
+import { SeverityChip } from "./SeverityChip";
 
 export interface AlarmColumn extends GridColumn<Alarm> {
   /** What the server sorts by; a property of alarms if it has no type. */
@@ -21,14 +22,6 @@ export function Originator({ alarm, leads = true }: { alarm: Alarm; leads?: bool
   return path === undefined ? <>{name}</> : <TextLink to={path}>{name}</TextLink>;
 }
 
-export function Severity({ alarm }: { alarm: Alarm }): ReactElement {
-  return (
-    <Badge variant="dot" size="sm" color={SEVERITY_COLORS[alarm.severity] ?? "gray"}>
-      {t(alarm.severity)}
-    </Badge>
-  );
-}
-
 function Status({ alarm }: { alarm: Alarm }): ReactElement {
   return (
     <Text span inherit fw={alarm.cleared ? 400 : 600} c={alarm.cleared ? "var(--soft-text)" : "inherit"}>
@@ -39,7 +32,7 @@ function Status({ alarm }: { alarm: Alarm }): ReactElement {
 
 const SHOWN: Record<string, (alarm: Alarm, leads: boolean) => ReactNode> = {
   originator: (alarm, leads) => <Originator alarm={alarm} leads={leads} />,
-  severity: (alarm) => <Severity alarm={alarm} />,
+  severity: (alarm) => <SeverityChip severity={alarm.severity} />,
   status: (alarm) => <Status alarm={alarm} />,
   assignee: (alarm) => assigneeName(alarm) || "–",
 };

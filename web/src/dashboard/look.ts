@@ -3,7 +3,7 @@
 import type { CSSProperties } from "react";
 import { rootScale } from "@/ui/rootScale";
 import { isLoadingStyle } from "@/ui/safeCss";
-import { isImplicitWhite, safeColor, schemeOn } from "@/widgets/color";
+import { isImplicitWhite, safeColor, schemeOn, type Scheme } from "@/widgets/color";
 import { number, object, text, type Json } from "./json";
 
 const LENGTH = /^-?\d+(\.\d+)?(px|em|rem|%|vh|vw|pt)?$/;
@@ -94,11 +94,17 @@ function innerPadding(fqn: string, settings: Json): string | undefined {
 /** Letters without a colour of their own on a ground that has one. */
 export const LETTERS_ON = { light: "rgba(0, 0, 0, 0.87)", dark: "rgba(255, 255, 255, 0.87)" };
 
+/** Returns the scheme of a card that has a ground of its own; none where it has that of the page. */
+export function cardScheme(fqn: string, config: Json, settings: Json): Scheme | undefined {
+  const background = backgroundOf(fqn, config, settings);
+  return background === undefined ? undefined : schemeOn(background);
+}
+
 /** Returns the style of a card. Its own padding and that which newer widgets have within it are one here. */
 export function cardStyle(fqn: string, config: Json, settings: Json): CSSProperties {
   const background = backgroundOf(fqn, config, settings);
   const color = safeColor(config["color"]);
-  const scheme = background === undefined ? undefined : schemeOn(background);
+  const scheme = cardScheme(fqn, config, settings);
   const [outer, inner] = [length(config["padding"]), innerPadding(fqn, settings)];
   const isOne = (value: string | undefined): value is string => value !== undefined && !value.includes(" ");
   const isNone = outer === undefined || /^0(px)?$/.test(outer);

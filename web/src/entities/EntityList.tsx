@@ -9,7 +9,9 @@ import { useSession } from "@/app/session";
 import { t } from "@/i18n";
 import { ImportButton } from "@/ui/ImportButton";
 import { AddDrawer } from "./AddDrawer";
+import { hasTarget } from "./columns";
 import { EntityTable } from "./EntityTable";
+import { FieldImportButton } from "./fields/FieldImportButton";
 import type { EntityKind } from "./kinds";
 
 const ClaimButton = lazy(() => import("./ClaimButton"));
@@ -46,7 +48,7 @@ export default function EntityList({ kind, tools }: { kind: EntityKind; tools?: 
                 <BulkImport kind={kind} />
               </Suspense>
             )}
-            {kind.importable === true && <ImportButton take={bringIn} />}
+            {kind.importable === true && (hasTarget(kind.type) ? <FieldImportButton kind={kind} /> : <ImportButton take={bringIn} />)}
             {tools}
             <AddDrawer kind={kind} inAddress />
           </Group>

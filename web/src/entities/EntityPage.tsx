@@ -13,11 +13,13 @@ import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { valueAt } from "@/ui/form/values";
 import { useThingTitle } from "@/ui/pageTitle";
 import { AddDrawer } from "./AddDrawer";
+import { hasTarget } from "./columns";
 import { EntityActions } from "./EntityActions";
 import { EntityFacts, useInfo } from "./EntityFacts";
 import { EntityForm } from "./EntityForm";
 import { EntityTable } from "./EntityTable";
 import { EventsTab } from "./EventsTab";
+import { FieldImportButton } from "./fields/FieldImportButton";
 import { KINDS, mayChange, nameOf, type EntityKind, type EntityTab, type RelatedList } from "./kinds";
 import { AuditTab } from "./RecordTabs";
 import { RelationsTab } from "./RelationsTab";
@@ -168,9 +170,10 @@ function RelatedTab({ entity, related }: { entity: Entity; related: RelatedList 
       {mayWrite && related.preset !== undefined && (
         <Group mb="sm">
           <AddDrawer kind={kind} preset={related.preset(entity.id)} />
+          {hasTarget(kind.type) && <FieldImportButton kind={kind} target={entity.id} />}
         </Group>
       )}
-      <EntityTable kind={kind} path={path} mayWrite={mayWrite} {...(related.label === "" ? {} : { label: t(related.label) })} />
+      <EntityTable kind={kind} path={path} mayWrite={mayWrite} ofOneTarget={hasTarget(kind.type)} {...(related.label === "" ? {} : { label: t(related.label) })} />
     </>
   );
 }

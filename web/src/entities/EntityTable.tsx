@@ -15,7 +15,8 @@ import { TextLink } from "@/ui/feedback";
 import { nothingFound } from "@/ui/form/nothingFound";
 import { AssignDialog } from "./AssignDialog";
 import { BulkDelete } from "./BulkDelete";
-import { leading } from "./EntityFacts";
+import { TARGET, TARGET_KIND } from "./columns";
+import { drawn } from "./EntityFacts";
 import { mayChange, nameOf, type EntityKind, type ListFilter } from "./kinds";
 
 function FilterInput({ filter, value, change }: { filter: ListFilter; value: string; change: (value: string) => void }): ReactElement {
@@ -61,19 +62,21 @@ interface EntityTableProps {
   label?: string;
   /** Whether the list is a screen of its own, so that the address is its to write. */
   isScreen?: boolean;
+  /** Whether all of them are for the same entity, so that nobody need be told for which. */
+  ofOneTarget?: boolean;
 }
 
-export function EntityTable({ kind, path, mayWrite, label, isScreen = false }: EntityTableProps): ReactElement {
+export function EntityTable({ kind, path, mayWrite, label, isScreen = false, ofOneTarget = false }: EntityTableProps): ReactElement {
   const { authority } = useSession();
   const [, go] = useLocation();
-  const filters = useMemo(() => (kind.filters ?? []).filter((filter) => !path.includes(`${filter.name}=`)), [kind, path]);
+  const filters = useMemo(() => (ofOneTarget ? [] : (kind.filters ?? [])).filter((filter) => !path.includes(`${filter.name}=`)), [kind, path, ofOneTarget]);
   const filterNames = useMemo(() => filters.map((filter) => filter.name), [filters]);
   const sort = useMemo((): GridSort => ({ key: kind.sortBy ?? "createdTime", order: kind.sortBy === undefined ? "DESC" : "ASC" }), [kind]);
   const control = useListState(sort, filterNames, isScreen);
   const columns = useMemo(() => {
-    const [first, ...others] = kind.columns;
-    return first === undefined ? [] : [{ ...first, hideable: false, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others.map((other) => leading(other, authority))];
-  }, [kind, authority]);
+    const [first, ...others] = kind.columns.filter((column) => !ofOneTarget || (column !== TARGET && column !== TARGET_KIND));
+    return first === undefined ? [] : [{ ...first, hideable: false, show: (row: Entity) => <TextLink to={`${kind.path}/${row.id.id}`}>{first.text(row)}</TextLink> }, ...others.map((other) => drawn(other, authority))];
+  }, [kind, authority, ofOneTarget]);
   return (
     <DataTable<Entity>
       label={label ?? t(kind.plural)}

@@ -1,7 +1,9 @@
 // Columns of the lists of entities.
 
+import { SEVERITIES } from "@/alarms/alarm";
 import type { Authority, Entity, EntityId } from "@/api/types";
 import { formatTime, t } from "@/i18n";
+import { isObject, valueAt, wordsOf } from "@/ui/form/values";
 import type { Column } from "@/ui/list/DataTable";
 import { sizeText } from "@/ui/size";
 
@@ -42,9 +44,32 @@ export const FIELD_TYPES = {
   RELATED_ENTITIES_AGGREGATION: "Aggregation of related entities",
   ENTITY_AGGREGATION: "Aggregation over time",
 } as const;
+/** What calculated fields can be for, and where these are listed. Alarm rules can be for customers, too. */
+export const FIELD_TARGETS = [
+  { value: "DEVICE_PROFILE", label: "Device profile", list: "/api/deviceProfileInfos" },
+  { value: "DEVICE", label: "Device", list: "/api/tenant/deviceInfos" },
+  { value: "ASSET_PROFILE", label: "Asset profile", list: "/api/assetProfileInfos" },
+  { value: "ASSET", label: "Asset", list: "/api/tenant/assetInfos" },
+];
+export const RULE_TARGETS = [...FIELD_TARGETS, { value: "CUSTOMER", label: "Customer", list: "/api/customers" }];
 export const WIDGET_DATA = { latest: "Latest values", timeseries: "Time series", alarm: "Alarms", rpc: "Commands", static: "No data" } as const;
 export const PACKAGES = { FIRMWARE: "Firmware", SOFTWARE: "Software" } as const;
 export const TRANSPORTS = { DEFAULT: "Default", MQTT: "MQTT", COAP: "CoAP" } as const;
+
+/** Whether entities of a kind are for another entity, which their form calls the target. */
+export const hasTarget = (type: string): boolean => type === "CALCULATED_FIELD" || type === "ALARM_RULE";
+/** The entity whose values a calculated field or alarm rule takes, and of which kind it is. */
+export const TARGET = nameColumn("entityName", "Target", "entityId", false);
+export const TARGET_KIND: Column<Entity> = { key: "entityType", label: "Kind of target", text: (row) => t(wordsOf(String(valueAt(row, "entityId.entityType") ?? ""))) };
+
+/** Returns the severities that an alarm rule raises, the worst first. */
+export function severitiesOf(row: Entity): string[] {
+  const rules = valueAt(row, "configuration.createRules");
+  return isObject(rules) ? SEVERITIES.filter((severity) => severity in rules) : [];
+}
+
+export const RAISES: Column<Entity> = { key: "severities", label: "Severities", text: (row) => severitiesOf(row).map((severity) => t(severity)).join(", ") };
+export const CLEARS: Column<Entity> = { key: "clears", label: "Clears by a rule", text: (row) => textOf((valueAt(row, "configuration.clearRule") ?? null) !== null) };
 
 export const CREATED: Column<Entity> = { key: "createdTime", label: "Created", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime };
 export const CUSTOMER: Column<Entity> = { key: "customerTitle", label: "Customer", sortable: true, leadsTo: (row) => idIn(row, "customerId"), text: (row) => (row["customerIsPublic"] === true ? t("Public") : textOf(row["customerTitle"])) };

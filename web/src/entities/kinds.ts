@@ -3,7 +3,7 @@
 import type { Authority, Entity, EntityId } from "@/api/types";
 import type { Column } from "@/ui/list/DataTable";
 import type { FormField } from "@/ui/FieldsForm";
-import { BUNDLES, choice, column, CREATED, CUSTOMER, CUSTOMERS, FIELD_TYPES, GATEWAY, nameColumn, NULL_ID, OF_SYSTEM, PACKAGES, ROLE_NAMES, SIZE, TRANSPORTS, WIDGET_DATA } from "./columns";
+import { BUNDLES, choice, CLEARS, column, CREATED, CUSTOMER, CUSTOMERS, FIELD_TARGETS, FIELD_TYPES, GATEWAY, nameColumn, NULL_ID, OF_SYSTEM, PACKAGES, RAISES, ROLE_NAMES, RULE_TARGETS, SIZE, TARGET, TARGET_KIND, TRANSPORTS, WIDGET_DATA } from "./columns";
 
 export { NULL_ID };
 
@@ -261,11 +261,15 @@ export const KINDS: EntityKind[] = [
     section: "Rules",
     list: { TENANT_ADMIN: "/api/calculatedFields" },
     one: "/api/calculatedField",
-    columns: [column("name", "Name"), choice("type", "Type", FIELD_TYPES), nameColumn("entityName", "Target", "entityId", false), CREATED],
+    columns: [column("name", "Name"), choice("type", "Type", FIELD_TYPES), TARGET, TARGET_KIND, CREATED],
     fields: [NAME],
     writers: TENANT,
     tabs: ["details", "reprocess", "events"],
     importable: true,
+    filters: [
+      { name: "types", label: "Type", options: Object.entries(FIELD_TYPES).map(([value, label]) => ({ value, label })) },
+      { name: "entityType", label: "Kind of target", options: FIELD_TARGETS },
+    ],
   },
   {
     type: "ALARM_RULE",
@@ -276,11 +280,12 @@ export const KINDS: EntityKind[] = [
     section: "Rules",
     list: { TENANT_ADMIN: "/api/alarm/rules" },
     one: "/api/alarm/rule",
-    columns: [column("name", "Alarm type"), nameColumn("entityName", "Target", "entityId", false), CREATED],
+    columns: [column("name", "Alarm type"), TARGET, TARGET_KIND, RAISES, CLEARS, CREATED],
     fields: [NAME],
     writers: TENANT,
     tabs: ["details", "events"],
     importable: true,
+    filters: [{ name: "entityType", label: "Kind of target", options: RULE_TARGETS }],
   },
   {
     type: "WIDGET_TYPE",

@@ -3,11 +3,13 @@
 import { api } from "@/api/client";
 import { currentClaims } from "@/api/session";
 import type { Entity } from "@/api/types";
+import { hasTarget } from "./columns";
 import { completeAlarmRule } from "./forms/alarmRule";
 import { changeSources, withSource } from "./forms/argument";
 import { completeField } from "./forms/calculatedField";
+import { ALARMS, shownAlarms } from "./forms/profileAlarms";
 import { completeDeviceProfile } from "./forms/profiles";
-import { isObject, type FormValues } from "@/ui/form/values";
+import { isObject, valueAt, withValue, type FormValues } from "@/ui/form/values";
 import type { EntityKind } from "./kinds";
 
 const COMPLETE: Record<string, (values: FormValues, tenantId?: string) => FormValues> = {
@@ -38,8 +40,12 @@ function completeWidgetType(values: FormValues): FormValues {
 const QUERY: Record<string, Record<string, string>> = { QUEUE: { serviceType: "TB_RULE_ENGINE" }, USER: { sendActivationMail: "false" } };
 
 export function formValues(kind: EntityKind, entity: Entity): FormValues {
+  const alarms = valueAt(entity, ALARMS);
+  if (kind.type === "DEVICE_PROFILE" && alarms !== undefined) {
+    return withValue(entity, ALARMS, shownAlarms(alarms));
+  }
   const configuration = entity["configuration"];
-  if ((kind.type !== "ALARM_RULE" && kind.type !== "CALCULATED_FIELD") || !isObject(configuration)) {
+  if (!hasTarget(kind.type) || !isObject(configuration)) {
     return entity;
   }
   const shown = { ...entity, configuration: changeSources(configuration, withSource, withSource) };

@@ -19,7 +19,8 @@ interface ReplayProps {
   chain?: string;
   /** What the form begins with. */
   known: FormValues;
-  tried: () => Tried;
+  /** What stands in the place of what is saved, on the chain that messages enter. */
+  tried: (chain: string) => Tried | Promise<Tried>;
   /** The type of the alarms that are meant; those of other types are shown on demand. */
   alarmType?: string;
   /** Why nothing can be tried yet. */
@@ -62,7 +63,8 @@ export function Replay({ about, chain, known, tried, alarmType, blocked, needed 
     event.preventDefault();
     // The form may stand within another one, which is not meant.
     event.stopPropagation();
-    void start(chain ?? String(valueAt(values, "ruleChainId.id")), requestOf(values, tried()));
+    const entered = chain ?? String(valueAt(values, "ruleChainId.id"));
+    void start(entered, async () => requestOf(values, await tried(entered)));
   };
   const most = mostMs(values);
   return (

@@ -13,7 +13,8 @@ export interface ReplayRun {
   report: ReplayReport | undefined;
   problem: string;
   isCancelled: boolean;
-  start: (chain: string, request: ReplayRequest) => Promise<void>;
+  /** The request is made when it begins: it may ask for something first, and what fails then is told as well. */
+  start: (chain: string, request: () => Promise<ReplayRequest>) => Promise<void>;
   cancel: () => void;
 }
 
@@ -28,7 +29,7 @@ export function useReplay(): ReplayRun {
   }, [since]);
   // Nobody waits for it any more.
   useEffect(() => () => connection.current?.abort(), []);
-  const start = useCallback(async (chain: string, request: ReplayRequest): Promise<void> => {
+  const start = useCallback(async (chain: string, request: () => Promise<ReplayRequest>): Promise<void> => {
     connection.current?.abort();
     const controller = new AbortController();
     connection.current = controller;
@@ -36,7 +37,9 @@ export function useReplay(): ReplayRun {
     setNow(Date.now());
     setEnded({ problem: "", isCancelled: false });
     try {
-      const report = await ask("POST /api/ruleChain/{ruleChainId}/replay", { path: { ruleChainId: chain }, body: request, signal: controller.signal });
+      const body = await request();
+      controller.signal.throwIfAborted();
+      const report = await ask("POST /api/ruleChain/{ruleChainId}/replay", { path: { ruleChainId: chain }, body, signal: controller.signal });
       setEnded({ report, problem: "", isCancelled: false });
     } catch (error) {
       if (connection.current === controller) {

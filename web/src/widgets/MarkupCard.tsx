@@ -1,6 +1,7 @@
 // Text in Markdown or HTML with values in it, from a pattern or a function. It can't run scripts: the markup is cleaned, and its
 // style stays in a shadow tree. Elements whose id is the name of an action do it when they are clicked.
 
+import { useMediaQuery } from "@mantine/hooks";
 import { marked } from "marked";
 import { lazy, Suspense, useContext, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import { useLocation } from "wouter";
@@ -23,8 +24,10 @@ import { MADE, resolveTemplate, TEMPLATE, TEMPLATE_RULES, type Placed } from "./
 import classes from "./widgets.module.css";
 
 const StateWidget = lazy(() => import("./home/StateWidget"));
-const GettingStarted = lazy(() => import("./home/GettingStarted"));
+const HomePart = lazy(() => import("./home/HomePart"));
 const NOWHERE: Placed[] = [];
+/** Where ThingsBoard's cards have their form for phones. */
+const NARROW = "(max-width: 959px)";
 
 /** Returns the entities of all sources as functions of ThingsBoard know them. */
 function dataOf(sources: readonly SourceValues[]): Json[] {
@@ -74,11 +77,12 @@ export default function MarkupCard({ widget, sources, entities, bounds, act }: W
   const { html, bare, problem } = kept.current;
   const role = useContext(SessionContext)?.authority;
   const [, go] = useLocation();
+  const isNarrow = useMediaQuery(NARROW) ?? false;
   const [chosen, setChosen] = useState<ReadonlyMap<string, string>>(new Map());
   const made = useMemo(() => {
     const rendered = isMarkdown ? renderedMarkdown(html) : html;
-    return TEMPLATE.test(html) ? resolveTemplate(rendered, { chosen, screen: (path) => (role === undefined ? undefined : addressFor(path, role)) }) : { html: rendered, placed: undefined };
-  }, [html, isMarkdown, chosen, role]);
+    return TEMPLATE.test(html) ? resolveTemplate(rendered, { chosen, isNarrow, screen: (path) => (role === undefined ? undefined : addressFor(path, role)) }) : { html: rendered, placed: undefined };
+  }, [html, isMarkdown, chosen, role, isNarrow]);
   const css = text(settings["markdownCss"]) ?? text(settings["cardCss"]) ?? "";
   useEffect(() => {
     if (host.current === null) {
@@ -128,9 +132,9 @@ export default function MarkupCard({ widget, sources, entities, bounds, act }: W
     <>
       {problem !== undefined && <EmptyState>{t("The code of “{name}” failed: {problem}", { name: widget.title || widget.fqn, problem: problem.slice(0, 300) })}</EmptyState>}
       <div ref={host} className={classes["markup"]} onClick={click} onKeyDown={(event) => event.key === "Enter" && (event.nativeEvent.composedPath()[0] as Element | undefined)?.getAttribute("role") === "button" && click(event)}>
-        {(made.placed ?? NOWHERE).map(({ slot, state }) => (
-          <div key={slot} slot={slot} style={{ height: "100%", width: "100%" }}>
-            <Suspense>{state === undefined ? <GettingStarted /> : <StateWidget widget={{ ...widget, settings: { stateId: state } }} sources={[]} entities={[]} bounds={bounds} requests={[]} act={act} />}</Suspense>
+        {(made.placed ?? NOWHERE).map((placed) => (
+          <div key={placed.slot} slot={placed.slot} style={{ height: "100%", width: "100%" }}>
+            <Suspense>{"part" in placed ? <HomePart name={placed.part} /> : <StateWidget widget={{ ...widget, settings: { stateId: placed.state } }} sources={[]} entities={[]} bounds={bounds} requests={[]} act={act} />}</Suspense>
           </div>
         ))}
       </div>

@@ -106,6 +106,16 @@ test("series of one name and label are two, and the edges of a band go with thei
   expect(series.map(({ edge }) => edge?.of)).toEqual([undefined, undefined, series[0]?.id, series[1]?.id, series[0]?.id, series[1]?.id]);
 });
 
+test("lines of the palette are lighter on a dark ground", () => {
+  const widget = widgetOf("system.time_series_chart", {});
+  const source = readSource({ dataKeys: [{ name: "t", label: "T", type: "timeseries", color: "#2196f3" }, { name: "u", label: "U", type: "timeseries", color: "#123456" }] });
+  const entity = (id: string) => ({ id: { entityType: "DEVICE", id }, name: id, latest: new Map(), points: new Map() });
+  const values = { source, entities: [entity("a"), entity("b")], problem: undefined, total: 2 };
+  const colors = (scheme: "light" | "dark"): string[] => seriesOf([values], { settings: chartSettings(widget), widget, bounds: [0, 9], now: 9, scheme }).map(({ color }) => color);
+  expect(colors("light")).toEqual(["#2196f3", "#123456", "#f44336", "#f44336"]);
+  expect(colors("dark")).toEqual(["#64b5f6", "#123456", "#e57373", "#e57373"]);
+});
+
 test("a band asks for the least and the greatest values, of averages alone", () => {
   const stored = { entityAliases: { a: { id: "a", alias: "A", filter: { type: "singleEntity", singleEntity: { entityType: "DEVICE", id: "7" } } } }, widgets: { w: { typeFullFqn: "system.time_series_chart", config: { settings: { showBand: true }, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [{ name: "t", type: "timeseries" }] }] } } } };
   const dashboard = readDashboard(stored);

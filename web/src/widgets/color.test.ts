@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { brightnessOf, inkColor, schemeOn } from "./color";
+import { brightnessOf, inkColor, PALETTE, paletteColor, schemeOn } from "./color";
 
 test("letters follow the ground that they stand on", () => {
   expect(schemeOn("#bab9b2")).toBe("light");
@@ -16,4 +16,12 @@ test("dark letters get light in the dark theme, and colours that can be read sta
   expect(inkColor("#f00")).toBe("#f00");
   expect(inkColor("#2196f3")).toBe("#2196f3");
   expect(inkColor("currentColor")).toBe("currentColor");
+});
+
+test("the palette follows the scheme of the ground, and colours that somebody has chosen stay", () => {
+  expect(PALETTE.map((color) => paletteColor(color, "light"))).toEqual(PALETTE);
+  for (const color of PALETTE) {
+    expect(brightnessOf(paletteColor(color.toUpperCase(), "dark")), color).toBeGreaterThan(brightnessOf(color) ?? 1);
+  }
+  expect(paletteColor("#123456", "dark")).toBe("#123456");
 });

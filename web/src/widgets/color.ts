@@ -4,6 +4,16 @@ import { list, number, object, text, type Json } from "@/dashboard/model";
 
 export const PALETTE = ["#2196f3", "#f44336", "#4caf50", "#ff9800", "#9c27b0", "#009688", "#795548", "#607d8b"];
 
+/** The same on a dark ground, on which the others are hard to see. */
+const PALETTE_ON_DARK = ["#64b5f6", "#e57373", "#81c784", "#ffb74d", "#ba68c8", "#4db6ac", "#a1887f", "#90a4ae"];
+
+export type Scheme = "light" | "dark";
+
+/** Returns a colour of the palette, which nobody has chosen, as it is on a ground of a scheme; any other one stays. */
+export function paletteColor(color: string, scheme: Scheme): string {
+  return (scheme === "dark" ? PALETTE_ON_DARK[PALETTE.indexOf(color.toLowerCase())] : undefined) ?? color;
+}
+
 /** Whether a background is the default white, which follows the theme instead. */
 export function isImplicitWhite(color: string): boolean {
   return /^(#fff(fff)?|rgba?\(255, ?255, ?255(, ?[\d.]+)?\)|white)$/i.test(color);

@@ -36,12 +36,18 @@ export function queryOf(written: string): string {
   return text === "" ? "" : `?${text}`;
 }
 
-/** Another state, or the first steps, in a place of its own within a card. */
-export interface Placed {
-  slot: string;
-  /** Nothing for the first steps. */
-  state: string | undefined;
-}
+/** Parts of home pages by the elements that stand for them. */
+const PARTS = {
+  "tb-getting-started-widget": "steps",
+  "tb-usage-info-widget": "usage",
+  "tb-cluster-info-table": "servers",
+  "tb-configured-features": "features",
+  "tb-version-info": "version",
+} as const;
+export type HomePartName = (typeof PARTS)[keyof typeof PARTS];
+
+/** Another state, or a part of a home page, in a place of its own within a card. */
+export type Placed = { slot: string } & ({ state: string } | { part: HomePartName });
 
 export interface Resolved {
   html: string;
@@ -57,19 +63,32 @@ interface Around {
   chosen: ReadonlyMap<string, string>;
   /** The address of a screen here; nothing if the reader may not use it. */
   screen: (path: string) => string | undefined;
+  /** Whether the page is so narrow that cards have their form for phones. */
+  isNarrow: boolean;
+}
+
+/** Takes the branch of each condition that holds. What a name only refers to is drawn nowhere else. */
+function resolveConditions(root: DocumentFragment, isNarrow: boolean): void {
+  const named = new Map([...root.querySelectorAll("ng-template")].flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith("#")).map((name) => [name.slice(1), one] as const)));
+  // What is within another one first, so that a branch that is taken is resolved itself.
+  for (const element of [...root.querySelectorAll("*")].reverse()) {
+    const [condition = "", ...branches] = (element.getAttribute("*ngif") ?? "").split(";");
+    const written = condition.replace(/^\s*(!?)\s*ctx\.isMobile\s*$/, (_, not: string) => String(isNarrow !== (not === "!")));
+    if (conditionOf(written) === false) {
+      const other = named.get(/^\s*else\s+(\w+)/.exec(branches.join(";"))?.[1]?.toLowerCase() ?? "");
+      element.replaceWith(...(other === undefined ? [] : [...other.childNodes].map((node) => node.cloneNode(true))));
+    }
+  }
+  named.forEach((one) => one.remove());
 }
 
 /** Resolves what can be in markup whose values are filled in. It is read apart from the page, so that nothing in it runs or loads. */
-export function resolveTemplate(html: string, { chosen, screen }: Around): Resolved {
+export function resolveTemplate(html: string, { chosen, screen, isNarrow }: Around): Resolved {
   const page = document.createElement("template");
   page.innerHTML = html;
   const root = page.content;
   const all = (selector: string): Element[] => [...root.querySelectorAll(selector)];
-  for (const element of all("*")) {
-    if (conditionOf(element.getAttribute("*ngif") ?? "") === false) {
-      element.remove();
-    }
-  }
+  resolveConditions(root, isNarrow);
   const values = new Map<string, string>();
   for (const head of all("tb-toggle-header")) {
     const name = head.getAttributeNames().find((attribute) => attribute.startsWith("#"))?.slice(1) ?? "";
@@ -110,13 +129,14 @@ export function resolveTemplate(html: string, { chosen, screen }: Around): Resol
       link.classList.add(MADE.link);
     }
   }
-  const placed = all("tb-dashboard-state, tb-getting-started-widget").map((element, n): Placed => {
+  const placed = all(["tb-dashboard-state", ...Object.keys(PARTS)].join(", ")).map((element, n): Placed => {
     const place = document.createElement("span");
     place.className = `${element.className} ${MADE.place}`;
     place.id = `place${n}`;
     place.setAttribute("style", element.getAttribute("style") ?? "");
     element.replaceWith(place);
-    return { slot: place.id, state: element.localName === "tb-dashboard-state" ? (element.getAttribute("stateid") ?? "") : undefined };
+    const part = Object.entries(PARTS).find(([name]) => name === element.localName)?.[1];
+    return { slot: place.id, ...(part === undefined ? { state: element.getAttribute("stateid") ?? "" } : { part }) };
   });
   return { html: page.innerHTML, placed };
 }

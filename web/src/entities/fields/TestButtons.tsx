@@ -29,7 +29,7 @@ export function TestButtons({ kind, values, change }: Props): ReactElement {
           {t("Test: {name}", { name: t(script.label) })}
         </Button>
       ))}
-      {isReplayed(kind.type) && (
+      {isReplayed(kind.type, values) && (
         <Button variant="default" onClick={() => setReplaying(true)}>
           {t("Replay")}
         </Button>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { argumentsOf, scriptsOf } from "./scripts";
 import { evaluate } from "./expression";
-import { devicesOf, firstKeys, seriesOf, targetOf } from "./replayed";
+import { devicesOf, firstKeys, isReplayed, profileOf, seriesOf, targetOf } from "./replayed";
 
 test("expressions have the values that the server gives them", () => {
   const values = { a: 3, b: 4, temp_1: 25.5 };
@@ -38,4 +38,14 @@ test("a replay begins with the devices of the target and the series of its own t
   expect(seriesOf(values)).toEqual(["temperature"]);
   expect(firstKeys("ALARM_RULE", values)).toEqual([]);
   expect(firstKeys("CALCULATED_FIELD", values)).toEqual(["temperature"]);
+});
+
+test("a device profile with alarm rules of its own is replayed on its devices, one without is not", () => {
+  const profile = { id: { entityType: "DEVICE_PROFILE", id: "p" }, profileData: { alarms: [{ alarmType: "Hot" }] } };
+  expect(isReplayed("DEVICE_PROFILE", profile)).toBe(true);
+  expect(isReplayed("DEVICE_PROFILE", { ...profile, profileData: { alarms: null } })).toBe(false);
+  expect(isReplayed("ALARM_RULE", {})).toBe(true);
+  expect(isReplayed("DEVICE", {})).toBe(false);
+  expect(devicesOf(profileOf(profile))).toEqual({ which: "profile", deviceProfileId: profile.id });
+  expect(devicesOf(profileOf({})), "a new one has no devices, so that it is tried on any").toEqual({ which: "all" });
 });

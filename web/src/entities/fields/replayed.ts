@@ -3,14 +3,27 @@
 import { api } from "@/api/client";
 import type { Entity, EntityId, PageData } from "@/api/types";
 import { isObject, valueAt, type FormValues } from "@/ui/form/values";
-import { NULL_ID } from "../kinds";
+import { hasTarget, NULL_ID } from "../columns";
+import { ALARMS } from "../forms/profileAlarms";
 
-export const isReplayed = (type: string): boolean => type === "CALCULATED_FIELD" || type === "ALARM_RULE";
+/** Whether what a form has can be tried: of a device profile, its alarm rules. */
+export function isReplayed(type: string, values: FormValues): boolean {
+  const alarms = valueAt(values, ALARMS);
+  return hasTarget(type) || (type === "DEVICE_PROFILE" && Array.isArray(alarms) && alarms.length > 0);
+}
+
+const isId = (id: unknown): id is string => typeof id === "string" && id !== "" && id !== NULL_ID;
 
 /** Returns whom a form is for, once that is chosen. */
 export function targetOf(values: FormValues): EntityId | undefined {
   const [entityType, id] = [valueAt(values, "entityId.entityType"), valueAt(values, "entityId.id")];
-  return typeof entityType === "string" && typeof id === "string" && id !== "" && id !== NULL_ID ? { entityType, id } : undefined;
+  return typeof entityType === "string" && isId(id) ? { entityType, id } : undefined;
+}
+
+/** Returns the device profile that a form is of, once it is saved. */
+export function profileOf(values: FormValues): EntityId | undefined {
+  const id = valueAt(values, "id.id");
+  return isId(id) ? { entityType: "DEVICE_PROFILE", id } : undefined;
 }
 
 /** Returns the devices that a form of a replay begins with. Only devices are replayed, so for all other targets it is all of them. */
@@ -49,10 +62,16 @@ async function rootChain(): Promise<EntityId | undefined> {
   return page.data[0]?.id;
 }
 
+/** Returns the chain that a device profile names in its form, or else the root chain. */
+export async function chainNamedIn(values: FormValues): Promise<EntityId | undefined> {
+  const id = valueAt(values, "defaultRuleChainId.id");
+  return isId(id) ? { entityType: "RULE_CHAIN", id } : await rootChain();
+}
+
 /** Returns the chain that messages of a target enter: that of its profile, or else the root chain. */
 export async function chainOf(target: EntityId | undefined): Promise<EntityId | undefined> {
   const device = target?.entityType === "DEVICE" ? await api.get<Entity>(`/api/device/${target.id}`) : undefined;
   const profile = device === undefined ? (target?.entityType === "DEVICE_PROFILE" ? target.id : undefined) : valueAt(device, "deviceProfileId.id");
   const own = typeof profile === "string" ? valueAt(await api.get<Entity>(`/api/deviceProfile/${profile}`), "defaultRuleChainId.id") : undefined;
-  return typeof own === "string" && own !== NULL_ID ? { entityType: "RULE_CHAIN", id: own } : await rootChain();
+  return isId(own) ? { entityType: "RULE_CHAIN", id: own } : await rootChain();
 }

@@ -1,6 +1,6 @@
 // The form of calculated fields: the target, arguments, what is computed, and the output, for each type.
 
-import { FIELD_TYPES } from "@/entities/columns";
+import { FIELD_TARGETS, FIELD_TYPES } from "@/entities/columns";
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
 import { argumentFields, changeSources, DIRECTIONS, SCOPES, settleSource, sourceFields, storedArgument, storedSource } from "./argument";
 
@@ -9,20 +9,13 @@ const typeIs = (...types: string[]) => (values: FormValues): boolean => types.in
 /** The entity that a field or rule belongs to; it can't be changed later. */
 export function targetFields(types: { value: string; label: string; list: string }[]): FormField[] {
   return [
-    { name: "entityId.entityType", label: "Kind of target", type: "select", options: types.map(({ value, label }) => ({ value, label })), required: true, initial: types[0]?.value, once: true },
+    { name: "entityId.entityType", label: "Kind of target", type: "select", options: types.map(({ value, label }) => ({ value, label })), required: true, initial: types[0]?.value, clears: "entityId.id", once: true },
     ...types.map(({ value, label, list }): FormField => ({
       name: "entityId", label, type: "entity", list, required: true, once: true,
       when: (values) => valueAt(values, "entityId.entityType") === value,
     })),
   ];
 }
-
-export const TARGETS = [
-  { value: "DEVICE_PROFILE", label: "Device profile", list: "/api/deviceProfileInfos" },
-  { value: "DEVICE", label: "Device", list: "/api/tenant/deviceInfos" },
-  { value: "ASSET_PROFILE", label: "Asset profile", list: "/api/assetProfileInfos" },
-  { value: "ASSET", label: "Asset", list: "/api/tenant/assetInfos" },
-];
 
 /** Whether a field takes values of its own entity alone. */
 const isOwnOnly = (values: FormValues): boolean =>
@@ -37,7 +30,7 @@ export const CALCULATED_FIELD_FORM: FormField[] = [
     name: "type", label: "Type", type: "select", required: true, initial: "SIMPLE", once: true,
     options: Object.entries(FIELD_TYPES).map(([value, label]) => ({ value, label })),
   },
-  ...targetFields(TARGETS),
+  ...targetFields(FIELD_TARGETS),
   { name: `${C}.relation.direction`, label: "Direction", type: "select", options: DIRECTIONS, initial: "FROM", when: typeIs("PROPAGATION", "RELATED_ENTITIES_AGGREGATION") },
   { name: `${C}.relation.relationType`, label: "Relation type", initial: "Contains", when: typeIs("PROPAGATION", "RELATED_ENTITIES_AGGREGATION") },
   ...[

@@ -1,6 +1,7 @@
 // Forms of device profiles and asset profiles.
 
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
+import { PROFILE_ALARMS, storedAlarms } from "./profileAlarms";
 
 const TRANSPORT = "profileData.transportConfiguration";
 const PAYLOAD = `${TRANSPORT}.transportPayloadTypeConfiguration`;
@@ -58,6 +59,8 @@ export const DEVICE_PROFILE_FORM: FormField[] = [
   { name: `${TRANSPORT}.clientSettings.powerMode`, label: "Saving of power", type: "select", options: [{ value: "PSM", label: "PSM" }, { value: "E_DRX", label: "eDRX" }, { value: "DRX", label: "None" }], when: isCoap },
   { name: `${TRANSPORT}.clientSettings.psmActivityTimer`, label: "Time of activity, ms", type: "number", when: both(isCoap, is(`${TRANSPORT}.clientSettings.powerMode`, "PSM")) },
   { name: `${TRANSPORT}.clientSettings.pagingTransmissionWindow`, label: "Window of paging, ms", type: "number", when: both(isCoap, is(`${TRANSPORT}.clientSettings.powerMode`, "E_DRX")) },
+  { name: "", label: "Alarms", type: "heading" },
+  PROFILE_ALARMS,
   { name: "", label: "Provisioning", type: "heading" },
   {
     name: "provisionType", label: "Devices provision themselves", type: "select", required: true, initial: "DISABLED",
@@ -90,6 +93,7 @@ export function completeDeviceProfile(values: FormValues): FormValues {
     ...values,
     profileData: {
       ...data,
+      ...("alarms" in data ? { alarms: storedAlarms(data["alarms"]) } : {}),
       transportConfiguration: { ...transport, type: values["transportType"] ?? "DEFAULT" },
       provisionConfiguration: { ...provision, type: values["provisionType"] ?? "DISABLED" },
     },

@@ -1,21 +1,21 @@
-// The home of the system administrator: tenants, what the machine does, what is not set up yet.
+// The home of the system administrator: tenants and what they have, what the machine does, what is not set up yet.
 
 import { Card, Group, SimpleGrid, Stack, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
-import { ask } from "@/api/typed";
 import { NULL_ID } from "@/entities/kinds";
-import { formatNumber, plural, t } from "@/i18n";
+import { formatNumber, t } from "@/i18n";
 import { useLatestValues, useValue, type LatestValues } from "@/live/latest";
 import { Problem } from "@/ui/feedback";
 import { PercentChart } from "./PercentChart";
-import { EVERY_MS, Figure, NewestOfKind, NextSteps, useTotal } from "./parts";
+import { Figure, NewestOfKind, NextSteps, Panel, useTotal } from "./parts";
+import { FeatureList, ServersTable, sizeOf, useCountOfAll, useFeatures, useSystemInfo, VersionLine } from "./SystemParts";
 
-const GIB = 1_073_741_824;
 /** How much of the past the charts show: as many minutes as the live store keeps points. */
 const WINDOW_MS = 3_600_000;
 const NAMES = ["cpuUsage", "memoryUsage", "discUsage"] as const;
 const LABELS: Record<(typeof NAMES)[number], string> = { cpuUsage: "Processor", memoryUsage: "Memory", discUsage: "Disk" };
+/** What is counted of all tenants; a system administrator has no lists of it. */
+const COUNTED = [{ type: "DEVICE", label: "Devices" }, { type: "ASSET", label: "Assets" }, { type: "CUSTOMER", label: "Customers" }, { type: "USER", label: "Users" }] as const;
 
 function Resource({ name, values, now, of }: { name: (typeof NAMES)[number]; values: LatestValues; now: number | undefined; of: string }): ReactElement {
   // Drawn anew when a point comes; the points themselves are those of the store.
@@ -37,23 +37,29 @@ function Resource({ name, values, now, of }: { name: (typeof NAMES)[number]; val
   );
 }
 
+function CountOfAll({ type, label }: (typeof COUNTED)[number]): ReactElement {
+  return <Figure label={label} value={useCountOfAll(type)} />;
+}
+
 export default function SystemHome(): ReactElement {
   const [from] = useState(() => Date.now() - WINDOW_MS);
-  const info = useQuery({ queryKey: ["system info"], refetchInterval: EVERY_MS, queryFn: () => ask("GET /api/admin/systemInfo") });
-  const features = useQuery({ queryKey: ["features"], queryFn: () => ask("GET /api/admin/featuresInfo") });
-  const version = useQuery({ queryKey: ["version"], staleTime: Infinity, queryFn: () => ask("GET /api/system/info") });
+  const info = useSystemInfo();
+  const features = useFeatures();
   const values = useLatestValues({ type: "TIMESERIES", entityType: "TENANT", entityId: NULL_ID, keys: NAMES.join(","), startTs: from, timeWindow: WINDOW_MS, interval: 0, limit: 100, agg: "NONE" });
   const tenants = useTotal("/api/tenantInfos");
-  const node = info.data?.systemData?.[0];
-  const gib = (bytes: number | null | undefined): string => ((bytes ?? undefined) === undefined ? "" : `${formatNumber((bytes ?? 0) / GIB, { maximumFractionDigits: 1 })} GiB`);
-  const sizes = { cpuUsage: typeof node?.cpuCount === "number" ? plural(node.cpuCount, "{n} core", "{n} cores") : "", memoryUsage: gib(node?.totalMemory), discUsage: gib(node?.totalDiscSpace) };
+  const node = info.data?.systemData[0];
   return (
     <Stack>
-      {info.isError && <Problem error={info.error} />}
-      <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>
+      {info.error !== null && <Problem error={info.error} />}
+      <SimpleGrid cols={{ base: 2, xs: 3, lg: 5 }}>
         <Figure label="Tenants" value={tenants} to="/tenants" />
+        {COUNTED.map((one) => (
+          <CountOfAll key={one.type} {...one} />
+        ))}
+      </SimpleGrid>
+      <SimpleGrid cols={{ base: 1, sm: 3 }}>
         {NAMES.map((name) => (
-          <Resource key={name} name={name} values={values} now={node?.[name] ?? undefined} of={sizes[name]} />
+          <Resource key={name} name={name} values={values} now={node?.[name] ?? undefined} of={sizeOf(node, name)} />
         ))}
       </SimpleGrid>
       <NextSteps
@@ -63,8 +69,16 @@ export default function SystemHome(): ReactElement {
           { label: "Set up text messages", to: "/settings/sms", done: features.data?.smsEnabled },
         ]}
       />
-      <NewestOfKind title="Newest tenants" type="TENANT" />
-      {version.data?.version !== undefined && <Text size="sm">{t("Version {version}", { version: version.data.version })}</Text>}
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Panel title="Servers">
+          <ServersTable />
+        </Panel>
+        <Panel title="Configured features">
+          <FeatureList />
+        </Panel>
+        <NewestOfKind title="Newest tenants" type="TENANT" />
+      </SimpleGrid>
+      <VersionLine />
     </Stack>
   );
 }

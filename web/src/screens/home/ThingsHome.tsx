@@ -1,7 +1,8 @@
 // The home of whoever has devices: what is online, what alarms, what changed, what to do next.
 
-import { Badge, SimpleGrid, Stack, Text } from "@mantine/core";
+import { SimpleGrid, Stack, Text } from "@mantine/core";
 import type { ReactElement } from "react";
+import { SeverityChip } from "@/alarms/SeverityChip";
 import type { EntityId } from "@/api/types";
 import { useSession } from "@/app/session";
 import { pathOf } from "@/entities/kinds";
@@ -30,7 +31,6 @@ interface Change {
 
 /** Log-ins and the like change nothing. */
 const CHANGES = "ADDED,UPDATED,DELETED,ATTRIBUTES_UPDATED,ATTRIBUTES_DELETED,CREDENTIALS_UPDATED,ASSIGNED_TO_CUSTOMER,UNASSIGNED_FROM_CUSTOMER,RELATION_ADD_OR_UPDATE";
-const COLORS: Record<string, string> = { CRITICAL: "red", MAJOR: "orange", MINOR: "yellow", WARNING: "grape" };
 
 function ActiveAlarms(): ReactElement | null {
   return (
@@ -43,9 +43,7 @@ function ActiveAlarms(): ReactElement | null {
       row={(alarm) => (
         <>
           <span>
-            <Badge variant="dot" color={COLORS[alarm.severity] ?? "gray"} me="xs">
-              {t(alarm.severity)}
-            </Badge>
+            <SeverityChip severity={alarm.severity} />{" "}
             <TextLink to={pathOf(alarm.originator) ?? "/alarms/alarms"}>{alarm.originatorName ?? alarm.originator.id}</TextLink>
             <Text span size="sm">{` ${alarm.type}`}</Text>
           </span>

@@ -24,13 +24,13 @@ export function useTotal(path: string, query: Query = {}, enabled = true): numbe
   return page.data?.totalElements;
 }
 
-export function Figure({ label, value, to, bad }: { label: string; value: number | undefined; to: string; bad?: boolean }): ReactElement {
+export function Figure({ label, value, to, bad }: { label: string; value: number | undefined; to?: string; bad?: boolean }): ReactElement {
   return (
     <Card withBorder>
       <Text size="sm">
-        <TextLink to={to}>{t(label)}</TextLink>
+        {to === undefined ? t(label) : <TextLink to={to}>{t(label)}</TextLink>}
       </Text>
-      <Text fz={34} fw={700} c={bad === true && value !== undefined && value > 0 ? "var(--mantine-color-error)" : "inherit"}>
+      <Text fz={34} fw={700} data-figure={label} c={bad === true && value !== undefined && value > 0 ? "var(--mantine-color-error)" : "inherit"}>
         {value === undefined ? "…" : formatNumber(value)}
       </Text>
     </Card>

@@ -7,6 +7,7 @@ import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import type { Entity, EntityId, PageData } from "@/api/types";
 import { nameOf, NULL_ID } from "@/entities/kinds";
+import { onePath } from "@/entities/onePath";
 import { t } from "@/i18n";
 import { nothingFound } from "./nothingFound";
 
@@ -24,12 +25,6 @@ interface EntityPickerProps {
   /** What stands before a plain id in the path of one. */
   one?: string;
   onChange: (value: EntityId | string | null) => void;
-}
-
-/** Returns the path of the one entity that an id names, for the endpoints that begin with its type. */
-export function onePath(id: EntityId): string {
-  const name = id.entityType.toLowerCase().replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-  return `/api/${name === "otaPackage" ? "otaPackage/info" : name}/${id.id}`;
 }
 
 export function EntityPicker({ label, description, required, list, value, pick, one, onChange }: EntityPickerProps): ReactElement {

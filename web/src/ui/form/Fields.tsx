@@ -12,7 +12,7 @@ import { RatesField } from "./RatesField";
 import { RowsField } from "./RowsField";
 import { UnitField } from "./UnitField";
 import { ValueField } from "./ValueField";
-import { valueAt, withValue, wordsOf, type FormField, type FormValues } from "./values";
+import { valueAt, withField, wordsOf, type FormField, type FormValues } from "./values";
 import classes from "./form.module.css";
 
 const ColorField = lazy(() => import("./ColorField"));
@@ -158,7 +158,7 @@ export function Fields({ fields, values, change }: FieldsProps): ReactElement {
               field={field}
               value={valueAt(values, field.name)}
               values={values}
-              change={(value) => change((before) => withValue(before, field.name, value))}
+              change={(value) => change((before) => withField(before, field, value))}
             />
           </div>
         ))}

@@ -61,6 +61,8 @@ export interface FormField {
   otherwise?: boolean | string;
   /** Value of a new entity or row. */
   initial?: unknown;
+  /** Path of a value that goes when this one is another: it was chosen for the one before. */
+  clears?: string;
   /** Whether its value opens something, so that this browser must not keep it. Passwords are secret anyway. */
   secret?: boolean;
   /** Whether it can be set only when the entity is created. */
@@ -78,6 +80,12 @@ export function withValue(values: FormValues, path: string, value: unknown): For
   const [name = "", ...rest] = path.split(".");
   const inner = values[name];
   return { ...values, [name]: rest.length === 0 ? value : withValue(isObject(inner) ? inner : {}, rest.join("."), value) };
+}
+
+/** Returns the values with another one for a field. */
+export function withField(values: FormValues, field: FormField, value: unknown): FormValues {
+  const next = withValue(values, field.name, value);
+  return field.clears === undefined || valueAt(values, field.name) === value ? next : withValue(next, field.clears, null);
 }
 
 /** Fills in what fields begin with, where there is no value. */

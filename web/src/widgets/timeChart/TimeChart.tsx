@@ -1,9 +1,10 @@
 // Lines, bars, points and states over time. Drawn on a canvas; a change of the data changes the chart, it is not made anew.
 
-import { useMantineColorScheme } from "@mantine/core";
+import { useComputedColorScheme } from "@mantine/core";
 import { useContext, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { cardScheme } from "@/dashboard/look";
 import type { SourceValues } from "@/dashboard/source";
 import { serverNow } from "@/dashboard/time/clock";
 import { TimeContext } from "@/dashboard/time/control";
@@ -121,8 +122,10 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const chart = useRef<uPlot>(undefined);
   const held = useRef<Held>(undefined);
   const time = useContext(TimeContext);
-  const { colorScheme } = useMantineColorScheme();
+  // The colours are drawn, so that a change of the scheme by the system, too, must draw anew.
+  const page = useComputedColorScheme("light", { getInitialValueInEffect: false });
   const settings = useMemo(() => chartSettings(widget), [widget]);
+  const scheme = useMemo(() => cardScheme(widget.fqn, widget.config, widget.settings) ?? page, [widget, page]);
   const [width, setWidth] = useState(0);
   const [plotted, setPlotted] = useState<uPlot>();
   const base = useRef(bounds[0]).current;
@@ -135,7 +138,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const group = useMemo(() => (grouping === undefined ? undefined : (ts: number): [number, number] => groupAt(grouping, ts, zone)), [grouping, zone]);
   // Only states are held up to the present, so that only they change with it.
   const edges = settings.kind === "state" ? bounds : undefined;
-  const series = useMemo(() => seriesOf(sources, { settings, widget, bounds: edges ?? [0, 0], now: serverNow() }), [sources, settings, widget, edges]);
+  const series = useMemo(() => seriesOf(sources, { settings, widget, bounds: edges ?? [0, 0], now: serverNow(), scheme }), [sources, settings, widget, edges, scheme]);
   const [hidden, toggle] = useHidden(series);
   const tables = useMemo(() => tablesOf(series, settings, hidden, width), [series, settings, hidden, width]);
   const marks = useMemo(() => marksOf(settings.thresholds, sources), [settings, sources]);
@@ -144,7 +147,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const all = window?.all === true ? ([Math.min(bounds[1] - 1, ...series.map((one) => one.times[0] ?? Infinity)), bounds[1]] as [number, number]) : bounds;
 
   held.current = { bounds: all, view: held.current?.view, marks, limits, series, sources, raw: tables.raw, texts: tooltipTexts, zoom: (from, to) => time?.zoom(from, to) };
-  const shape = JSON.stringify([settings, zone ?? "", grouping ?? "", colorScheme, series.map(({ id, label, color, look, shift }) => [id, label, color, look, shift])]);
+  const shape = JSON.stringify([settings, zone ?? "", grouping ?? "", page, series.map(({ id, label, color, look, shift }) => [id, label, color, look, shift])]);
   const drawn = useRef(tables.drawn);
   drawn.current = tables.drawn;
   const isEmpty = width === 0;

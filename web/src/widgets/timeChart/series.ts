@@ -3,7 +3,7 @@
 import type { DataKey, Widget } from "@/dashboard/model";
 import { latestOf, type EntityValues, type Point, type SourceValues } from "@/dashboard/source";
 import { t } from "@/i18n";
-import { PALETTE, safeColor } from "../color";
+import { PALETTE, paletteColor, safeColor, type Scheme } from "../color";
 import { isFlot, keyFromFlot } from "./flot";
 import { keyLook, type ChartSettings, type ChartState, type KeyLook } from "./settings";
 
@@ -55,11 +55,13 @@ interface Place {
   widget: Widget;
   bounds: [number, number];
   now: number;
+  /** That of the ground, light where nothing is said. */
+  scheme?: Scheme;
 }
 
 const EDGES = { least: "{label}, least", greatest: "{label}, greatest" } as const;
 
-function oneSeries(entity: EntityValues, stored: DataKey, values: SourceValues, n: number, many: boolean, { settings, widget, bounds, now }: Place): Series {
+function oneSeries(entity: EntityValues, stored: DataKey, values: SourceValues, n: number, many: boolean, { settings, widget, bounds, now, scheme = "light" }: Place): Series {
   const key = isFlot(widget.fqn) ? keyFromFlot(stored, widget) : stored;
   const look = keyLook(key, widget.settings, settings.kind);
   const compared = values.role === "compared";
@@ -67,7 +69,7 @@ function oneSeries(entity: EntityValues, stored: DataKey, values: SourceValues, 
   const shift = compared ? (values.shift ?? 0) : undefined;
   const raw = entity.points.get(key.name) ?? [];
   const points = settings.kind === "state" ? prolonged(raw, bounds[0] - (shift ?? 0), Math.min(bounds[1], now) - (shift ?? 0)) : raw;
-  const own = (n === 0 ? safeColor(key.color) : PALETTE[n % PALETTE.length]) ?? PALETTE[0] ?? "#2196f3";
+  const own = paletteColor((n === 0 ? safeColor(key.color) : PALETTE[n % PALETTE.length]) ?? PALETTE[0] ?? "#2196f3", scheme);
   const name = many ? `${entity.name}: ${key.label}` : key.label;
   const id = `${entity.id.id} ${key.name} ${key.label}`;
   return {

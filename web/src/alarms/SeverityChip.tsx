@@ -1,0 +1,14 @@
+// A severity in its colour, wherever one is named.
+
+import { Badge } from "@mantine/core";
+import type { ReactElement } from "react";
+import { t } from "@/i18n";
+import { SEVERITY_COLORS } from "./alarm";
+
+export function SeverityChip({ severity }: { severity: string }): ReactElement {
+  return (
+    <Badge variant="dot" size="sm" color={SEVERITY_COLORS[severity] ?? "gray"} data-severity={severity}>
+      {t(severity)}
+    </Badge>
+  );
+}
