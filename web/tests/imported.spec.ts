@@ -173,7 +173,6 @@ test("each family of renderers shows what is stored, and none ends as an error",
       widgets,
       states: {
         default: { name: "All", root: true, layouts: { main: { widgets: places, gridSettings: { columns: 48 } } } },
-        wide: { name: "Wide", root: false, layouts: { main: { widgets: { wide: { col: 0, row: 0, sizeX: 24, sizeY: 6 } }, gridSettings: {} } } },
         inner: { name: "Inner", root: false, layouts: { main: { widgets: { inner: { col: 0, row: 0, sizeX: 24, sizeY: 4 } }, gridSettings: {} } } },
       },
       entityAliases: ALIAS,
@@ -203,9 +202,11 @@ test("cards that are templates show figures of all their sources, lead on, and h
 <a id="all" routerLink="/entities/devices" [queryParams]="{active: false}">\${alarmed:0} alarms</a>
 <a routerLink="/tenants">Others</a>
 <tb-toggle-header #shown value="one"><tb-toggle-option value="one">First</tb-toggle-option><tb-toggle-option value="two">Second</tb-toggle-option></tb-toggle-header>
+<ng-container [ngSwitch]="shown.value"><ng-template [ngSwitchCase]="'one'"><u>Part one</u></ng-template><ng-template [ngSwitchCase]="'two'"><tb-dashboard-state stateId="inner"></tb-dashboard-state></ng-template></ng-container>
+</div>`;
+  const parts = `<div>
 <tb-dashboard-state *ngIf="!ctx.isMobile; else phone" stateId="wide"></tb-dashboard-state><ng-template #phone><s>For phones</s></ng-template>
 <tb-configured-features></tb-configured-features><tb-version-info></tb-version-info><tb-usage-info-widget></tb-usage-info-widget>
-<ng-container [ngSwitch]="shown.value"><ng-template [ngSwitchCase]="'one'"><u>Part one</u></ng-template><ng-template [ngSwitchCase]="'two'"><tb-dashboard-state stateId="inner"></tb-dashboard-state></ng-template></ng-container>
 </div>`;
   const count = (type: string, label: string): object => ({ type, ...(type === "entityCount" ? { entityAliasId: "a" } : { alarmFilterConfig: { statusList: ["ACTIVE"] } }), dataKeys: [{ name: "count", type: "count", label }] });
   const { id } = await program.call<Stored>("TENANT_ADMIN", "/api/dashboard", {
@@ -215,11 +216,13 @@ test("cards that are templates show figures of all their sources, lead on, and h
         card: { typeFullFqn: "system.cards.markdown_card", type: "latest", config: { title: "Card", showTitle: true, settings: { markdownTextPattern: markdown }, datasources: [count("entityCount", "many"), count("alarmCount", "alarmed")] } },
         table: { typeFullFqn: "system.cards.entities_table", type: "latest", config: { title: "New table", showTitle: true, settings: { entitiesTitle: "Boilers" }, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [KEY] }] } },
         lcd: { typeFullFqn: "system.digital_gauges.lcd_gauge", type: "latest", config: { title: "Paper", showTitle: true, backgroundColor: "#babab2", settings: {}, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [KEY] }] } },
-        wide: { typeFullFqn: "system.cards.html_card", type: "static", config: { title: "Wide card", showTitle: true, settings: { cardHtml: "For desks" } } },
+        parts: { typeFullFqn: "system.cards.markdown_card", type: "latest", config: { title: "Parts", showTitle: true, settings: { markdownTextPattern: parts }, datasources: [] } },
+        wide: { typeFullFqn: "system.cards.html_card", type: "static", config: { title: "Wide card", showTitle: true, settings: { cardHtml: "<b>For desks</b>" } } },
         value: { typeFullFqn: "system.cards.simple_card", type: "latest", config: { title: "Inner", showTitle: true, settings: {}, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [KEY] }] } },
       },
       states: {
-        default: { name: "All", root: true, layouts: { main: { widgets: { card: { col: 0, row: 0, sizeX: 12, sizeY: 10 }, table: { col: 12, row: 0, sizeX: 12, sizeY: 6 }, lcd: { col: 12, row: 6, sizeX: 6, sizeY: 4 } }, gridSettings: {} } } },
+        default: { name: "All", root: true, layouts: { main: { widgets: { card: { col: 0, row: 0, sizeX: 12, sizeY: 10 }, table: { col: 12, row: 0, sizeX: 12, sizeY: 6 }, lcd: { col: 12, row: 6, sizeX: 6, sizeY: 4 }, parts: { col: 18, row: 6, sizeX: 6, sizeY: 8 } }, gridSettings: {} } } },
+        wide: { name: "Wide", root: false, layouts: { main: { widgets: { wide: { col: 0, row: 0, sizeX: 24, sizeY: 6 } }, gridSettings: {} } } },
         inner: { name: "Inner", root: false, layouts: { main: { widgets: { value: { col: 0, row: 0, sizeX: 24, sizeY: 6 } }, gridSettings: {} } } },
       },
       entityAliases: ALIAS,
@@ -233,11 +236,12 @@ test("cards that are templates show figures of all their sources, lead on, and h
   await expect(card.getByText("There are none")).toHaveCount(0);
   await expect(card.getByRole("link", { name: "Others" }), "that screen is not for this role").toHaveCount(0);
   await expect(card.getByText("Part one")).toBeVisible();
-  await expect(card.getByText("For desks")).toBeVisible();
-  await expect(card.getByText("For phones"), "what stands for a narrow page alone").toHaveCount(0);
-  await expect(card.getByText("System administrators see this.")).toHaveCount(1);
-  await expect(card.getByText(/^Version \d/)).toBeVisible();
-  await expect(card.getByText("Messages of devices")).toBeVisible();
+  await expect(region(page, "Wide card").getByText("For desks")).toBeVisible();
+  const shown = region(page, "Parts");
+  await expect(shown.getByText("For phones"), "what stands for a narrow page alone").toHaveCount(0);
+  await expect(shown.getByText("System administrators see this.")).toHaveCount(1);
+  await expect(shown.getByText(/^Version \d/)).toBeVisible();
+  await expect(shown.getByText("Messages of devices")).toBeVisible();
   await card.getByRole("button", { name: "Second" }).click();
   await expect(card.getByText("Part one")).toHaveCount(0);
   await expect(region(page, "Inner").locator("[data-value]")).toHaveText("42.5 %");
