@@ -48,6 +48,6 @@ test("a comparison follows the type of its value, and several begin with the one
 });
 
 test("rows are known by their type and severities, and the series that they read are told", () => {
-  expect(PROFILE_ALARMS.rowTitle?.(toRows(STORED)[0] ?? {})).toEqual({ title: "Hot", note: "CRITICAL, MINOR" });
+  expect(PROFILE_ALARMS.rowTitle?.(toRows(STORED)[0] ?? {}, { values: {}, names: {} })).toEqual({ title: "Hot", note: "CRITICAL, MINOR" });
   expect(seriesOfAlarms(STORED)).toEqual(["temperature"]);
 });
