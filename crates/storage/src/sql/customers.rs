@@ -102,6 +102,7 @@ impl TenantRecord for Customer {
             while database.execute(unassignment(table, owner, id)).await? > 0 {}
         }
         let mut changes = database.begin().await?;
+        changes.lock_row(Self::TABLE, id.0).await?;
         // What was assigned just now.
         for table in assigned_tables() {
             changes.execute(unassignment(table, owner, id)).await?;

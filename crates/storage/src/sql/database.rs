@@ -16,6 +16,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{AssertSqlSafe, Postgres, Sqlite, Transaction};
+use uuid::Uuid;
 
 use super::list_executor::ListExecutor;
 use super::months::{self, MonthlyParts};
@@ -41,6 +42,8 @@ impl ProgramLock {
     pub(super) const SCHEMA: Self = Self(0x6669_656c_646c_696e);
     /// Making room for a record that is set aside: which tenants' rows it changes shows only on the way.
     pub(super) const SET_ASIDE: Self = Self(0x6669_656c_646c_696f);
+    /// Choosing what the installation begins with.
+    pub(super) const DEFAULTS: Self = Self(0x6669_656c_646c_6970);
 }
 
 /// An open entity database; clones share it.
@@ -297,6 +300,19 @@ impl SqlTransaction {
                 .bind(what.0)
                 .execute(&mut **changes)
                 .await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for who refers to a row, and keeps others from it until the transaction ends.
+    pub(super) async fn lock_row(&mut self, table: &'static str, id: Uuid) -> Result<(), StatementError> {
+        if let Self::Postgres(_) = self {
+            let lock = SqlQuery::new("SELECT 1 FROM ")
+                .push(table)
+                .push(" WHERE id = ")
+                .bind(id)
+                .push(" FOR UPDATE");
+            self.rows(lock).await?;
         }
         Ok(())
     }

@@ -270,10 +270,7 @@ impl OtaPackageStore for SqlEntities<OtaPackageInfo> {
     ) -> StoreResult<Option<OtaPackageInfo>> {
         let mut changes = self.database.begin().await?;
         if limit.is_some() {
-            // One at a time of a tenant: of two that add up at once neither would see the other.
-            let turn =
-                SqlQuery::new("UPDATE tenant SET version = version WHERE id = ").bind(package.tenant_id.0);
-            changes.execute(turn).await?;
+            record::take_turn(&mut changes, RowOwner::Tenant(package.tenant_id.0)).await?;
         }
         let attachment = SqlQuery::new("UPDATE ota_package SET upload_id = ")
             .bind(upload)

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::database::{EntityDatabase, SqlTransaction};
+use super::database::{EntityDatabase, ProgramLock, SqlTransaction};
 use super::housekeeper;
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow, unreadable};
 use super::statement_error::StatementError;
@@ -336,6 +336,18 @@ pub(super) async fn count<R: EntityRecord>(database: &EntityDatabase, owner: Row
     number(&database.read(query).await?)
 }
 
+/// Waits for others who take their turn with the same owner: of two who count or choose at once neither would see the other.
+pub(super) async fn take_turn(changes: &mut SqlTransaction, owner: RowOwner) -> StoreResult<()> {
+    match owner {
+        RowOwner::Tenant(tenant) => {
+            let turn = SqlQuery::new("UPDATE tenant SET version = version WHERE id = ").bind(tenant);
+            changes.execute(turn).await?;
+        }
+        RowOwner::Installation | RowOwner::NoTenant => changes.lock(ProgramLock::DEFAULTS).await?,
+    }
+    Ok(())
+}
+
 /// Makes a row the only default one of its owner; returns whether the owner has it.
 pub(super) async fn set_default<R: EntityRecord>(
     database: &EntityDatabase,
@@ -343,6 +355,7 @@ pub(super) async fn set_default<R: EntityRecord>(
     id: Uuid,
 ) -> StoreResult<bool> {
     let mut changes = database.begin().await?;
+    take_turn(&mut changes, owner).await?;
     let unset = SqlQuery::new("UPDATE ")
         .push(R::TABLE)
         .push(" SET is_default = FALSE, version = version + 1 WHERE is_default AND id <> ")

@@ -137,6 +137,7 @@ impl RuleChainStore for SqlEntities<RuleChain> {
     async fn set_root(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
         let owner = RowOwner::Tenant(tenant.0);
         let mut changes = self.database.begin().await?;
+        record::take_turn(&mut changes, owner).await?;
         let unset = SqlQuery::new(
             "UPDATE rule_chain SET is_root = FALSE, version = version + 1 \
              WHERE is_root AND type = (SELECT type FROM rule_chain WHERE id = ",

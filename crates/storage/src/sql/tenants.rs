@@ -216,8 +216,12 @@ impl TenantStore for SqlEntities<Tenant> {
                 }
             }
         }
-        // What is left refers to the tenant by a foreign key that cascades.
-        let in_use = "The tenant is in use and cannot be deleted!";
-        record::delete::<Tenant>(&self.database, RowOwner::Installation, id.0, in_use).await
+        // What is left refers to the tenant by a foreign key that cascades. What came meanwhile is there before that begins.
+        let mut changes = self.database.begin().await?;
+        changes.lock_row(Tenant::TABLE, id.0).await?;
+        let deletion = record::deletion::<Tenant>(RowOwner::Installation, id.0);
+        let is_deleted = changes.execute(deletion).await? > 0;
+        changes.commit().await?;
+        Ok(is_deleted)
     }
 }
