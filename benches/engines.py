@@ -2,15 +2,16 @@
 `tests/services/with-kafka.sh tests/services/with-postgres.sh tests/services/with-cassandra.sh python3 benches/engines.py [ENGINES...]`.
 
 ENGINES are of `embedded`, `postgres`, `kafka+postgres` and `kafka+postgres+cassandra`; all of them if none is named. Each load runs
-once to warm everything up, servers of Java above all, and is measured after that, with the processor time of every process apart.
-ENGINES_SECONDS is its length, ENGINES_PROGRAM the program.
+once to warm everything up, servers of Java above all, and is measured after that, with the processor time of every process apart
+while the load runs.
+The published scenarios follow, at the rate that they name. ENGINES_SECONDS is the length of each, ENGINES_PROGRAM the program.
 """
 
 from __future__ import annotations
 
 import os
-import resource
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from pathlib import Path
 from api import import_devices
 from clients import Rest, harness, quantile
 from lab import BUILT, Lab, Server, lab, number, say, table
-from services import CassandraNode, create_database, kafka_cpu_s, postgres_bytes, postgres_cpu_s
+from services import CassandraNode, PostgresProcesses, compacted_bytes, create_database, kafka_cpu_s
 
 SECONDS = float(os.environ.get("ENGINES_SECONDS") or 20)
 # Points a message of the payload.
@@ -29,6 +30,8 @@ LOADS = {
     "5,000 × 1": ["--device-end", "5000", "--in-flight", "1"],
     "5,000 × 10": ["--device-end", "5000", "--in-flight", "10"],
 }
+# Published scenarios, and the part of their devices and rate for which a process has file handles.
+SCENARIOS = {"B": 1, "C": 0.6, "E": 0.15}
 STORED_WITHIN_S = 120
 # One series that is aggregated, and devices whose latest values are asked for.
 SERIES = 1_000_000
@@ -37,8 +40,6 @@ BUCKETS = 500
 KNOWN = 10_000
 BASE_TS = 1_600_000_000_000
 TIMES = 9
-CHUNKS = "fieldline_series_chunk_bytes_total"
-PACKED = "fieldline_series_packed_points_total"
 
 
 def settings(engines: str) -> dict[str, str]:
@@ -65,10 +66,38 @@ def metrics(server: Server) -> dict[str, float]:
     return found
 
 
-def generator_cpu_s() -> float:
-    """Processor time of all load generators that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+class ClockSampler:
+    """Reads processor times again and again, so that those of the moments in which a load began and ended are known."""
+
+    INTERVAL_S = 0.1
+
+    def __init__(self, clocks: dict[str, Callable[[], float]]):
+        self.clocks = clocks
+        self.samples: list[tuple[float, dict[str, float]]] = []
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> ClockSampler:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        self.thread.join()
+
+    def spent(self, name: str, began_s: float, ended_s: float) -> float:
+        """What was spent between two moments of the clock on the wall."""
+        return self._at(name, ended_s) - self._at(name, began_s)
+
+    def _at(self, name: str, moment: float) -> float:
+        after = next((n for n, (at, _) in enumerate(self.samples) if at >= moment), len(self.samples) - 1)
+        (earlier, before), (later, behind) = self.samples[max(after - 1, 0)], self.samples[after]
+        share = (moment - earlier) / (later - earlier) if later > earlier else 0
+        return before[name] + min(max(share, 0), 1) * (behind[name] - before[name])
+
+    def _sample(self) -> None:
+        while not self.ended.wait(self.INTERVAL_S):
+            self.samples.append((time.time(), {name: read() for name, read in self.clocks.items()}))
 
 
 def becomes_stored(server: Server) -> float:
@@ -90,23 +119,35 @@ def measure(bench: Lab, engines: str, clocks: dict[str, Callable[[], float]]) ->
     try:
         with bench.server(engines) as server:
             clocks = {"Fieldline": server.cpu_s} | clocks
+
+            def measured(name: str, load: Callable[[str], dict]) -> None:
+                nonlocal acknowledged
+                server.settle()
+                with ClockSampler(clocks) as sampler:
+                    report = load(f"{engines} {name}")
+                outcome = report["outcome"]
+                acknowledged += outcome["acknowledged"]
+                began = report["startedAt"] / 1000
+                ended = began + report["load"]["durationSeconds"]
+                spent = {clock: 1e6 * sampler.spent(clock, began, ended) / outcome["acknowledged"] for clock in clocks}
+                spent["load generator"] = outcome["generatorUsPerMessage"]
+                rows.append(
+                    [f"{engines}, {name}", outcome["rate"], POINTS * outcome["rate"]]
+                    + [spent.get(clock) for clock in COLUMNS]
+                    + [outcome["latency"]["p99"] / 1000, report["queryable"]["p99"] / 1000, outcome.get("lagEnd")]
+                )
+                say(" | ".join(cell if isinstance(cell, str) else number(cell) for cell in rows[-1]))
+
             for name, load in LOADS.items():
                 options = [*load, "--payload", "ENERGY", "--probes", "20"]
                 acknowledged += bench.load(f"{engines} {name} warm up", server, *options)["outcome"]["acknowledged"]
                 becomes_stored(server)
-                server.settle()
-                before = {clock: read() for clock, read in clocks.items()}
-                report = bench.load(f"{engines} {name}", server, *options)
-                behind = becomes_stored(server)
-                spent = {clock: read() - before[clock] for clock, read in clocks.items()}
-                outcome = report["outcome"]
-                sent = outcome["acknowledged"]
-                acknowledged += sent
-                rows.append(
-                    [f"{engines}, {name}", outcome["rate"], POINTS * outcome["rate"]]
-                    + [1e6 * spent[clock] / sent if clock in spent else None for clock in COLUMNS]
-                    + [report["queryable"]["p99"] / 1000, outcome.get("lagEnd"), behind]
-                )
+                measured(name, lambda row, options=options: bench.load(row, server, *options))
+            for name, scale in SCENARIOS.items():
+                address = ["--rest-url", server.http, "--mqtt", server.listening["mqtt"]]
+                options = [name, *address, "--scale", scale, "--duration", bench.seconds, "--quiet"]
+                row = f"scenario {name}" + (f" × {scale}" if scale != 1 else "")
+                measured(row, lambda row, options=options: bench.bench(row, "scenario", *options))
             tell_sizes(engines, server, chosen, POINTS * acknowledged)
     finally:
         for name in chosen:
@@ -115,23 +156,21 @@ def measure(bench: Lab, engines: str, clocks: dict[str, Callable[[], float]]) ->
 
 
 def tell_sizes(engines: str, server: Server, chosen: dict[str, str], points: int) -> None:
-    """Says what all points take on the disk, those that are not packed yet included."""
+    """Says what all points take on the disk once their engine has compacted them."""
     while metrics(server).get("fieldline_series_sealed_epochs", 0) > 0:
         time.sleep(0.5)
-    said = metrics(server)
-    line = f"{engines}: {number(points)} points, {number(said.get(CHUNKS, 0) / max(said.get(PACKED, 0), 1))} bytes a point in chunks as they are written"
     if "cassandra" in engines:
         node, keyspace = CassandraNode(), chosen["FIELDLINE_CASSANDRA_KEYSPACE"]
         sizes = {name: node.table_bytes(keyspace, name) for name in ("chunk", "recent")}
     elif "postgres" in engines:
-        sizes = {name: postgres_bytes(chosen["FIELDLINE_SQL_URL"], name) for name in ("series_chunk", "series_block")}
+        sizes = {name: compacted_bytes(chosen["FIELDLINE_SQL_URL"], name) for name in ("series_chunk", "series_block")}
     else:
-        sizes = {}
-    for name, size in sizes.items():
-        line += f"; {name}: {number(size / (1 << 20))} MiB"
-    if sizes:
-        line += f"; {number(sum(sizes.values()) / points)} bytes a point on the disk"
-    print(f"\n{line}", flush=True)
+        sizes = {"series": sum(file.stat().st_size for file in (server.data / "series").rglob("*") if file.is_file())}
+    parts = "; ".join(f"{name}: {number(size / (1 << 20))} MiB" for name, size in sizes.items())
+    print(
+        f"\n{engines}: {number(points)} points, {parts}; {number(sum(sizes.values()) / points)} bytes a point",
+        flush=True,
+    )
 
 
 def queries(bench: Lab, engines: str) -> list:
@@ -193,17 +232,17 @@ def main() -> None:
     rows, asked = [], []
     with lab(SECONDS, Path(os.environ.get("ENGINES_PROGRAM") or BUILT)) as bench:
         for engines in wanted:
-            clocks: dict[str, Callable[[], float]] = {"load generator": generator_cpu_s}
+            clocks: dict[str, Callable[[], float]] = {}
             if "kafka" in engines:
                 clocks["Kafka"] = kafka_cpu_s
             if "postgres" in engines:
-                clocks["PostgreSQL"] = postgres_cpu_s
+                clocks["PostgreSQL"] = PostgresProcesses().cpu_s
             if "cassandra" in engines:
                 clocks["Cassandra"] = CassandraNode().cpu_s
             rows += measure(bench, engines, clocks)
             asked.append(queries(bench, engines))
     head = ["engines, devices × in flight", "messages/s", "points/s", *(f"{name}, µs a message" for name in COLUMNS)]
-    table("Engines", [*head, "queryable p99 ms", "behind at the end", "stored s later"], rows)
+    table("Engines", [*head, "acknowledged p99 ms", "queryable p99 ms", "messages not stored at the end"], rows)
     what = f"{SERIES:,} points into {BUCKETS} averages", f"latest values of {KNOWN:,} devices"
     head = ["engines", *(f"{one}, {when} ms" for one in what for when in ("the first time,", "again,"))]
     table("Queries", head, asked)

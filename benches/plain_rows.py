@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from lab import BUILT, Failed, Lab, Server, table
-from services import create_database, postgres_bytes, postgres_cpu_s, psql
+from services import PostgresProcesses, create_database, postgres_bytes, psql
 
 DEVICES = 500
 RATE = 4_000
@@ -45,12 +45,13 @@ def measure(folder: Path, program: Path, number: int, is_on: bool) -> list:
     subprocess.run([*load, "--duration", "3"], check=True, capture_output=True, timeout=300)
     server.settle()
     points = "SELECT count(*) FROM telemetry" if is_on else None
-    before = server.cpu_s(), postgres_cpu_s()
+    processes = PostgresProcesses()
+    before = server.cpu_s(), processes.cpu_s()
     told = subprocess.run([*load, "--duration", str(SECONDS)], text=True, capture_output=True, timeout=300)
     if told.returncode != 0:
         raise Failed(told.stdout + told.stderr)
     server.settle()
-    own, databases = server.cpu_s() - before[0], postgres_cpu_s() - before[1]
+    own, databases = server.cpu_s() - before[0], processes.cpu_s() - before[1]
     messages = RATE * SECONDS
     rows = int(psql(url, points)) if points else 0
     plain = postgres_bytes(url, "telemetry") / rows if rows else 0

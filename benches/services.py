@@ -33,8 +33,16 @@ def create_database() -> str:
 
 def postgres_bytes(url: str, name: str) -> int:
     """Bytes of a table with its parts and indexes."""
-    of_parts = f"SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree(to_regclass('{name}'))"
-    return int(psql(url, of_parts) or 0)
+    table = f"to_regclass('{name}')"
+    of_parts = f"SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree({table})"
+    # One without parts is not listed there.
+    return int(psql(url, f"SELECT COALESCE(({of_parts}), pg_total_relation_size({table}), 0)"))
+
+
+def compacted_bytes(url: str, name: str) -> int:
+    """The same after what was written anew has given its room back."""
+    psql(url, f"VACUUM FULL {name}")
+    return postgres_bytes(url, name)
 
 
 def cpu_s(pid: int, with_ended_children: bool = False) -> float:
@@ -46,12 +54,17 @@ def cpu_s(pid: int, with_ended_children: bool = False) -> float:
     return sum(map(int, fields[11 : 15 if with_ended_children else 13])) / TICKS
 
 
-def postgres_cpu_s() -> float:
-    """Processor time of all of PostgreSQL's processes, and of those that have ended."""
-    some = psql(postgres_url(), "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
-    parent = Path(f"/proc/{some}/stat").read_text().rpartition(")")[2].split()[1]
-    children = subprocess.run(["pgrep", "-P", parent], text=True, capture_output=True, check=True).stdout.split()
-    return cpu_s(int(parent), with_ended_children=True) + sum(cpu_s(int(child)) for child in children)
+class PostgresProcesses:
+    """All of PostgreSQL's processes, by the one that started them."""
+
+    def __init__(self):
+        some = psql(postgres_url(), "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
+        self.parent = int(Path(f"/proc/{some}/stat").read_text().rpartition(")")[2].split()[1])
+
+    def cpu_s(self) -> float:
+        """Processor time of all of them, and of those that have ended."""
+        children = Path(f"/proc/{self.parent}/task/{self.parent}/children").read_text().split()
+        return cpu_s(self.parent, with_ended_children=True) + sum(cpu_s(int(child)) for child in children)
 
 
 def kafka_cpu_s() -> float:
