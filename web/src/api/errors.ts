@@ -35,8 +35,11 @@ export class ApiError extends Error {
 export function errorFrom(status: number, text: string): ApiError {
   const words = STATUS_WORDS[status] ?? STATUS_WORDS[status >= 500 ? 500 : 400] ?? "";
   try {
-    const body = JSON.parse(text) as { message?: string; errorCode?: number } | null;
-    return new ApiError(status, body?.message || words, body?.errorCode, body);
+    const body = JSON.parse(text) as { message?: unknown; error?: unknown; errorCode?: number } | string | null;
+    // Some answers are a single word.
+    const { message, error, errorCode } = typeof body === "string" ? { message: body } : { ...body };
+    const said = [message, error].find((one) => typeof one === "string" && one !== "");
+    return new ApiError(status, typeof said === "string" ? said : words, errorCode, body);
   } catch {
     // A page is none of the server's own answers.
     return new ApiError(status, text.trimStart().startsWith("<") ? words : text.slice(0, 300) || words);

@@ -1,6 +1,6 @@
 // A quiet word in the frame of all screens when something is throttled or lags behind.
 
-import { Anchor } from "@mantine/core";
+import { Anchor, Box } from "@mantine/core";
 import type { ReactElement } from "react";
 import { Link, useLocation } from "wouter";
 import { plural } from "@/i18n";
@@ -17,8 +17,10 @@ export function OverloadHint(): ReactElement | null {
   const overload = useOverload(EVERY_MS, isWanted);
   const active = overload.data?.entries.filter((entry) => entry.active).length ?? 0;
   return !isWanted || active === 0 ? null : (
-    <Anchor component={Link} href="/overload" size="sm" truncate px="xs" py={4} bg="var(--mantine-color-yellow-light)" style={{ borderRadius: 6 }} role="status">
-      {plural(active, "Overload: {n}", "Overload: {n}")}
-    </Anchor>
+    <Box role="status" miw={0}>
+      <Anchor component={Link} href="/overload" display="block" size="sm" truncate px="xs" py={4} bg="var(--mantine-color-yellow-light)" style={{ borderRadius: 6 }}>
+        {plural(active, "Overload: {n}", "Overload: {n}")}
+      </Anchor>
+    </Box>
   );
 }

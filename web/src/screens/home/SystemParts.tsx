@@ -8,6 +8,7 @@ import type { FeaturesInfo, SystemInfo, SystemInfoData } from "@/api/schema.gen"
 import { ask } from "@/api/typed";
 import { formatNumber, plural, t } from "@/i18n";
 import { Problem, TextLink, Waiting } from "@/ui/feedback";
+import { Flow } from "@/ui/Flow";
 import { wordsOf } from "@/ui/form/values";
 import { EVERY_MS } from "./parts";
 
@@ -60,28 +61,30 @@ export function ServersTable(): ReactElement {
     return error === null ? <Waiting /> : <Problem error={error} />;
   }
   return (
-    <Table fz="sm" verticalSpacing={4} aria-label={t("Servers")}>
-      <Table.Thead>
-        <Table.Tr>
-          {["Server", "Kind of server", ...SHARES.map(({ label }) => label)].map((label) => (
-            <Table.Th key={label}>{t(label)}</Table.Th>
-          ))}
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {data.systemData.map((server) => (
-          <Table.Tr key={server.serviceId}>
-            <Table.Td>{server.serviceId}</Table.Td>
-            <Table.Td>{t(wordsOf(server.serviceType))}</Table.Td>
-            {SHARES.map(({ name }) => (
-              <Table.Td key={name} data-state={stateOf(server[name])} c={COLORS[stateOf(server[name])]} title={sizeOf(server, name)}>
-                {typeof server[name] === "number" ? `${formatNumber(server[name])} %` : "–"}
-              </Table.Td>
+    <Flow>
+      <Table fz="sm" verticalSpacing={4} aria-label={t("Servers")}>
+        <Table.Thead>
+          <Table.Tr>
+            {["Server", "Kind of server", ...SHARES.map(({ label }) => label)].map((label) => (
+              <Table.Th key={label}>{t(label)}</Table.Th>
             ))}
           </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
+        </Table.Thead>
+        <Table.Tbody>
+          {data.systemData.map((server) => (
+            <Table.Tr key={server.serviceId}>
+              <Table.Td>{server.serviceId}</Table.Td>
+              <Table.Td>{t(wordsOf(server.serviceType))}</Table.Td>
+              {SHARES.map(({ name }) => (
+                <Table.Td key={name} data-state={stateOf(server[name])} c={COLORS[stateOf(server[name])]} title={sizeOf(server, name)}>
+                  {typeof server[name] === "number" ? `${formatNumber(server[name])} %` : "–"}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Flow>
   );
 }
 
