@@ -157,7 +157,9 @@ def measure(bench: Lab, engines: str, clocks: dict[str, Callable[[], float]]) ->
 
 def tell_sizes(engines: str, server: Server, chosen: dict[str, str], points: int) -> None:
     """Says what all points take on the disk once their engine has compacted them."""
-    while metrics(server).get("fieldline_series_sealed_epochs", 0) > 0:
+    becomes_stored(server)
+    ends = time.monotonic() + STORED_WITHIN_S
+    while metrics(server).get("fieldline_series_sealed_epochs", 0) > 0 and time.monotonic() < ends:
         time.sleep(0.5)
     if "cassandra" in engines:
         node, keyspace = CassandraNode(), chosen["FIELDLINE_CASSANDRA_KEYSPACE"]

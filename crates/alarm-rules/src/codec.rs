@@ -19,12 +19,17 @@ const VERSION_1: u8 = 1;
 impl AlarmRuleState {
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.push(VERSION);
+        let nothing = AlarmRuleProgress::default();
+        let parts = self.parts.as_deref().unwrap_or(&nothing);
+        // Older programs read what they know.
+        out.push(if parts.newest.is_empty() {
+            VERSION_1
+        } else {
+            VERSION
+        });
         out.extend_from_slice(&self.definition.to_le_bytes());
         write_signed(self.anchor_ts, out);
         write_varint(u64::from(self.schedules), out);
-        let nothing = AlarmRuleProgress::default();
-        let parts = self.parts.as_deref().unwrap_or(&nothing);
         write_varint(parts.running.len() as u64, out);
         for running in &parts.running {
             out.extend_from_slice(&running.rule.to_le_bytes());
@@ -47,6 +52,9 @@ impl AlarmRuleState {
         write_varint(parts.seen.len() as u64, out);
         for fingerprint in &parts.seen {
             out.extend_from_slice(&fingerprint.to_le_bytes());
+        }
+        if parts.newest.is_empty() {
+            return;
         }
         write_varint(parts.newest.len() as u64, out);
         for newest in &parts.newest {

@@ -21,7 +21,9 @@ pub(super) use context::EvaluationContext;
 
 use super::condition_spec::AlarmConditionSpec;
 use super::convert::fingerprint;
-use super::rules::{AlarmDefinition, AlarmInputKind, AlarmInputSet, AlarmRule, AlarmRuleSet, RuleSetForm};
+use super::rules::{
+    AlarmDefinition, AlarmInputKind, AlarmInputSet, AlarmInputSource, AlarmRule, AlarmRuleSet, RuleSetForm,
+};
 use super::state::{ActiveAlarm, AlarmRuleState};
 use context::ChangeOverlay;
 
@@ -99,8 +101,12 @@ pub fn evaluate(
             for need in needs.iter().filter_map(|need| u16::try_from(*need).ok()) {
                 overlay.remove(need);
                 updated.insert(need);
-                if form == RuleSetForm::DeviceProfile {
-                    state.replace_fingerprint(rules.inputs.len(), need, 0);
+                match form {
+                    RuleSetForm::DeviceProfile => {
+                        state.replace_fingerprint(rules.inputs.len(), need, 0);
+                    }
+                    // The next point may be older than the one that is gone.
+                    RuleSetForm::CalculatedField => run.out.changed |= state.forget_newest(need),
                 }
             }
             run.all(state, &overlay, EvaluationCause::Changed(&updated));
@@ -108,6 +114,12 @@ pub fn evaluate(
         (AlarmRuleEvent::Started, RuleSetForm::CalculatedField) => {
             // The time from which silence is counted must not be lost.
             run.out.changed = true;
+            // Somebody else may be the owner now, whose points have times of their own.
+            for (need, input) in (0..).zip(&rules.inputs) {
+                if matches!(input.source, AlarmInputSource::Owner | AlarmInputSource::Customer) {
+                    state.forget_newest(need);
+                }
+            }
             run.all(state, &overlay, EvaluationCause::Started);
         }
         (AlarmRuleEvent::Timer, _) => run.all(state, &overlay, EvaluationCause::Timer),
@@ -122,7 +134,7 @@ pub fn evaluate(
     out
 }
 
-fn is_of_one_time(changes: &[AlarmInputChange<'_>]) -> bool {
+pub(super) fn is_of_one_time(changes: &[AlarmInputChange<'_>]) -> bool {
     changes
         .first()
         .is_none_or(|first| changes.iter().all(|change| change.ts == first.ts))

@@ -4,7 +4,7 @@
 use fieldline_model::entity::AlarmSeverity;
 use uuid::Uuid;
 
-use super::evaluate::AlarmInputChange;
+use super::evaluate::{AlarmInputChange, is_of_one_time};
 use super::rules::{AlarmInput, AlarmInputKind, AlarmRuleSet, RuleSetForm};
 
 /// An alarm that is active at the originator.
@@ -232,8 +232,8 @@ impl AlarmRuleState {
         slot.map_or(0, |slot| std::mem::replace(slot, fingerprint))
     }
 
-    /// Whether an update brings every value that the rules read, so that none has to be looked up. Fields drop what comes late,
-    /// so that of them it must be known that nothing does.
+    /// Whether an update brings every value that the rules read, so that none has to be looked up. Profiles take its times one
+    /// after the other, so that there must be one alone. Fields drop what comes late, so that it must be known that nothing does.
     pub fn is_covered(&self, rules: &AlarmRuleSet, changes: &[AlarmInputChange<'_>]) -> bool {
         let is_in_order = |input: &AlarmInput, change: &AlarmInputChange<'_>| {
             rules.form == RuleSetForm::DeviceProfile
@@ -243,6 +243,7 @@ impl AlarmRuleState {
                     .is_some_and(|newest| newest <= change.ts)
         };
         self.definition == rules.definition
+            && (rules.form == RuleSetForm::CalculatedField || is_of_one_time(changes))
             && rules.inputs.len() <= changes.len()
             && (0..).zip(&rules.inputs).all(|(need, input)| {
                 let mut of_input = changes.iter().filter(|change| change.input == need);
@@ -263,6 +264,13 @@ impl AlarmRuleState {
         }
         let slot = parts.newest.get_mut(usize::from(need));
         slot.is_some_and(|slot| slot.replace(ts) != Some(ts))
+    }
+
+    /// Has the next point of a need count whatever its time, unless the store has a newer one; whether it is any news.
+    pub(super) fn forget_newest(&mut self, need: u16) -> bool {
+        let newest = self.parts.as_deref_mut().map(|parts| &mut parts.newest);
+        let slot = newest.and_then(|newest| newest.get_mut(usize::from(need)));
+        slot.is_some_and(|slot| slot.take().is_some())
     }
 
     pub(super) const fn schedule_was_active(&self, position: usize) -> Option<bool> {

@@ -202,7 +202,8 @@ pub struct AlarmRuleOutcome {
     pub actions: Vec<AlarmAction>,
     /// When to call again with [`AlarmRuleEvent::Timer`], milliseconds; replaces what was said before.
     pub next_check: Option<i64>,
-    /// Whether the state should be stored. Times of events that change nothing else do not count.
+    /// Whether the state should be stored. Of device profiles, times of events that change
+    /// nothing else do not count; of calculated fields each newer point does.
     pub changed: bool,
     /// The first rule that could not be evaluated.
     pub error: Option<AlarmRuleError>,

@@ -375,6 +375,15 @@ fn a_deleted_point_gives_way_to_the_one_before() {
         world.evaluate(&AlarmRuleEvent::Removed(&[0])).actions.is_empty(),
         "nothing but the default remains"
     );
+    // A point of a device whose clock was wrong is deleted: others count again.
+    let id = world.state.alarm(&world.rules, 0).unwrap().id;
+    world.evaluate(&AlarmRuleEvent::AlarmCleared(id));
+    world.now = NOON + 3_600_000;
+    world.t(10.0);
+    world.now = NOON;
+    assert!(world.t(60.0).actions.is_empty(), "it is late");
+    assert!(world.evaluate(&AlarmRuleEvent::Removed(&[0])).changed);
+    assert_eq!(kinds(&world.t(60.0)), [(RAISED, Major)]);
 }
 
 #[test]

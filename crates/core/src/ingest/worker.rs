@@ -183,7 +183,7 @@ impl IngestWorker {
         loop {
             match self.consumer.seek(partition, position) {
                 Ok(()) => return Ok(position),
-                Err(JournalError::OutOfRange { first, .. }) if wanted.is_none() && position.0 < first => {
+                Err(JournalError::OutOfRange { first, .. }) if wanted.is_none() && position.0 != first => {
                     position = Offset(first);
                 }
                 // Records are kept until they are stored, so somebody has removed these. The start has ruled out that

@@ -105,7 +105,7 @@ impl TenantRecord for Customer {
         changes.lock_row(Self::TABLE, id.0).await?;
         // What was assigned just now.
         for table in assigned_tables() {
-            changes.execute(unassignment(table, owner, id)).await?;
+            while changes.execute(unassignment(table, owner, id)).await? > 0 {}
         }
         let users = housekeeper::note_from(tenant, EntityType::User)
             .push("user_account WHERE customer_id = ")

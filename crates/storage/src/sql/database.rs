@@ -42,7 +42,7 @@ impl ProgramLock {
     pub(super) const SCHEMA: Self = Self(0x6669_656c_646c_696e);
     /// Making room for a record that is set aside: which tenants' rows it changes shows only on the way.
     pub(super) const SET_ASIDE: Self = Self(0x6669_656c_646c_696f);
-    /// Choosing what the installation begins with.
+    /// Choosing the default tenant profile.
     pub(super) const DEFAULTS: Self = Self(0x6669_656c_646c_6970);
 }
 
@@ -142,7 +142,13 @@ impl EntityDatabase {
         let connect = PgConnectOptions::from_str(url)
             .map_err(StatementError::from)?
             .application_name("fieldline entities")
-            .options([WITHOUT_JIT]);
+            .options([WITHOUT_JIT])
+            // Locks of a program whose machine has gone must not outlive it by hours.
+            .options([
+                ("tcp_keepalives_idle", "30"),
+                ("tcp_keepalives_interval", "10"),
+                ("tcp_keepalives_count", "3"),
+            ]);
         let pool = PgPoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)

@@ -336,7 +336,8 @@ pub(super) async fn count<R: EntityRecord>(database: &EntityDatabase, owner: Row
     number(&database.read(query).await?)
 }
 
-/// Waits for others who take their turn with the same owner: of two who count or choose at once neither would see the other.
+/// Waits for others who take their turn with the same owner: of two who count or choose at once neither would see the other. It is
+/// the first statement of a transaction, so that the next one sees what they have changed.
 pub(super) async fn take_turn(changes: &mut SqlTransaction, owner: RowOwner) -> StoreResult<()> {
     match owner {
         RowOwner::Tenant(tenant) => {

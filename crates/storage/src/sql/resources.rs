@@ -456,9 +456,7 @@ impl ResourceStore for SqlEntities<TbResourceInfo> {
         let (tenant, owner) = (resource.tenant_id, RowOwner::of(resource.tenant_id));
         let mut changes = self.database.begin().await?;
         if limit.is_some() {
-            // One at a time of a tenant: of two that add up at once neither would see the other.
-            let turn = SqlQuery::new("UPDATE tenant SET version = version WHERE id = ").bind(tenant.0);
-            changes.execute(turn).await?;
+            record::take_turn(&mut changes, RowOwner::Tenant(tenant.0)).await?;
         }
         let before = files_of(&mut changes, owner, resource.id).await?;
         let saved = match is_new {

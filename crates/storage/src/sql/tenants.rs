@@ -1,7 +1,7 @@
 //! Tenants.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{StoreResult, TenantStore};
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult, TenantStore};
 use fieldline_model::entity::Tenant;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityType, TenantId};
@@ -220,7 +220,16 @@ impl TenantStore for SqlEntities<Tenant> {
         let mut changes = self.database.begin().await?;
         changes.lock_row(Tenant::TABLE, id.0).await?;
         let deletion = record::deletion::<Tenant>(RowOwner::Installation, id.0);
-        let is_deleted = changes.execute(deletion).await? > 0;
+        let is_deleted = match changes.execute(deletion).await {
+            Ok(deleted) => deleted > 0,
+            Err(StatementError::BrokenReference) => {
+                return Err(StoreError::new(
+                    StoreErrorKind::Conflict,
+                    "The tenant is in use and cannot be deleted!",
+                ));
+            }
+            Err(failure) => return Err(failure.into_error()),
+        };
         changes.commit().await?;
         Ok(is_deleted)
     }

@@ -121,7 +121,7 @@ pub(in crate::contract) fn tenant(title: &str) -> Tenant {
 }
 
 /// A full address.
-pub(in crate::contract) fn contact() -> Contact {
+pub(super) fn contact() -> Contact {
     Contact {
         country: Some("Österreich".into()),
         state: Some("Wien".into()),
@@ -189,7 +189,7 @@ pub(in crate::contract) fn token(device: &Device, token: &str) -> DeviceCredenti
 }
 
 /// A page of all, in this order.
-pub(in crate::contract) fn sorted(property: &str, order: SortOrder) -> PageLink {
+pub(super) fn sorted(property: &str, order: SortOrder) -> PageLink {
     PageLink {
         sort_property: Some(property.into()),
         sort_order: Some(order),
@@ -198,7 +198,7 @@ pub(in crate::contract) fn sorted(property: &str, order: SortOrder) -> PageLink 
 }
 
 /// A page of all that contain a text, by name.
-pub(in crate::contract) fn searched(text: &str) -> PageLink {
+pub(super) fn searched(text: &str) -> PageLink {
     PageLink {
         text_search: Some(text.into()),
         ..sorted("name", SortOrder::Asc)
@@ -207,7 +207,7 @@ pub(in crate::contract) fn searched(text: &str) -> PageLink {
 
 /// Checks that a call failed in this way; returns the message.
 #[track_caller]
-pub(in crate::contract) fn expect_error<T: Debug>(result: StoreResult<T>, kind: StoreErrorKind) -> String {
+pub(super) fn expect_error<T: Debug>(result: StoreResult<T>, kind: StoreErrorKind) -> String {
     let error = result.expect_err("the call must fail");
     assert_eq!(error.kind(), kind, "{error}");
     error.message().to_owned()

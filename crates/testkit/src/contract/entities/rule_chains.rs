@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
-pub(in crate::contract) fn chain(tenant: TenantId, name: &str) -> RuleChain {
+fn chain(tenant: TenantId, name: &str) -> RuleChain {
     RuleChain {
         id: RuleChainId::new(),
         created_time: NOW,
