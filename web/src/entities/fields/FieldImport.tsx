@@ -13,7 +13,7 @@ import { AS_OPENED, FieldsForm } from "@/ui/FieldsForm";
 import { wordsOf } from "@/ui/form/values";
 import { nameOf, type EntityKind } from "../kinds";
 import { onePath } from "../onePath";
-import { entityKey, importedField, importFields, importValues, lacking, type ReadField, type Reference } from "./imported";
+import { entityKey, importedField, importFields, importValues, lacking, partText, type ReadField, type Reference } from "./imported";
 
 interface Props {
   kind: EntityKind;
@@ -41,7 +41,7 @@ const kindText = (id: EntityId): string => t(wordsOf(id.entityType));
 
 /** Says what a missing entity was, by what named it. */
 function insteadText({ id, of }: Reference): string {
-  return t("{kind} for {names}", { kind: kindText(id), names: of.map((name) => t(name)).join(", ") });
+  return t("{kind} for {names}", { kind: kindText(id), names: of.map((name) => partText(id, name, t)).join(", ") });
 }
 
 export default function FieldImport({ kind, file, target, onClose }: Props): ReactElement {
