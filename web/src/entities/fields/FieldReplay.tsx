@@ -45,7 +45,8 @@ export default function FieldReplay({ kind, values, onClose }: Props): ReactElem
     if (!isProfile) {
       return { calculatedFields: [storedForm(kind, values)] };
     }
-    const draft = await draftWithProfileNode(entered);
+    const own = valueAt(values, "defaultRuleChainId.id");
+    const draft = await draftWithProfileNode(entered, typeof own === "string" ? own : undefined);
     setHasNode(draft === undefined);
     return { alarmRules: valueAt(storedForm(kind, values), ALARMS), ...(draft === undefined ? {} : { metadata: draft }) };
   };
