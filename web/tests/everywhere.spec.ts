@@ -36,10 +36,16 @@ async function beyond(page: Page): Promise<string[]> {
   });
 }
 
+/** Pages that are one list, which is there once it has rows, or tells that there are none. */
+const LISTS = /\/(devices|alarms|dashboards|deviceProfiles|ruleChains|otaUpdates|auditLogs|images|tenants|tenantProfiles)$/;
+
 async function settle(page: Page, address: string): Promise<void> {
   await page.goto(address);
   await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
   await expect(page.locator('[role="status"]:is([aria-label="Loading"], [aria-label="Wird geladen"])')).toHaveCount(0);
+  if (LISTS.test(address)) {
+    await expect(page.locator("main :is(tr[data-row], table + p)").first()).toBeVisible();
+  }
 }
 
 /** Looks at a page on the phone, from the right as well, at a desk, and on the wall. */
@@ -110,7 +116,10 @@ test("on a phone rows are cards that are sorted, chosen and acted on; on the wal
   await devices.getByRole("combobox", { name: "Sort by" }).selectOption({ label: "Name ▼" });
   await expect(page).toHaveURL(/sort=name(:|%3A)desc/);
   const names = devices.locator('tr[data-row] [data-column="name"]');
-  await expect.poll(async () => (await names.allTextContents()).slice(0, 3)).toEqual((await names.allTextContents()).sort().reverse().slice(0, 3));
+  await expect.poll(async () => {
+    const shown = (await names.allTextContents()).slice(0, 3);
+    return { areThere: shown.length > 2, areInOrder: shown.slice(1).every((name, n) => name <= (shown[n] ?? "")) };
+  }).toEqual({ areThere: true, areInOrder: true });
   const check = first.getByRole("checkbox");
   expect(Math.min(...Object.values((await check.boundingBox()) ?? {}).slice(2))).toBeGreaterThanOrEqual(24);
   await check.check();

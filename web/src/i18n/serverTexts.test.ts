@@ -17,7 +17,7 @@ test("every sentence of the server that is known has its German", () => {
   }
 });
 
-test("what the server says is read in the language of the person, names within it included", async () => {
+test("what the server says is read in the language of the person, but names that people gave stay", async () => {
   expect(serverText("Device with such name already exists!")).toBe("Device with such name already exists!");
   await setLanguage("de");
   expect(serverText("Device with such name already exists!")).toBe("Gerät: diesen Wert von „Name“ gibt es schon.");
@@ -25,6 +25,7 @@ test("what the server says is read in the language of the person, names within i
     "Das Passwort braucht mindestens 8 Zeichen.\nDas Passwort braucht mindestens 1 Zeichen der Art „Ziffer“.",
   );
   expect(serverText("Validation error: Device name should be specified!")).toBe("Das geht so nicht: Es fehlt noch: Name des Geräts");
+  expect(serverText("Queue with name: Home already exists!")).toBe("Eine Warteschlange mit diesem Wert von „Name“ gibt es schon: Home");
   // Longer sentences are not taken for the beginnings of others, and unknown ones stay.
   expect(serverText("The fan (of hall 3) turns the wrong way.")).toBe("The fan (of hall 3) turns the wrong way.");
   await setLanguage("en");

@@ -70,6 +70,9 @@ export const SERVER_TEXTS = [
   "{label}: this month's amount ({limit}) is nearly used up",
 ] as const;
 
+/** What stands for words of the server, which have their own translations. All else are numbers, and names and values that people gave. */
+const WORDS: ReadonlySet<string> = new Set(["thing", "property", "kind", "who", "whose", "of", "label", "problem"]);
+
 interface Pattern {
   text: string;
   names: string[];
@@ -104,8 +107,8 @@ function lineText(line: string): string {
   for (const { text, names, expression } of patterns) {
     const found = expression.exec(line);
     if (found !== null) {
-      // What stands within is translated, too; names that people gave are none of the texts.
-      return t(text, Object.fromEntries(names.map((name, n) => [name, lineText(found[n + 1] ?? "")])));
+      const within = (name: string, part: string): string => (WORDS.has(name) ? lineText(part) : part);
+      return t(text, Object.fromEntries(names.map((name, n) => [name, within(name, found[n + 1] ?? "")])));
     }
   }
   return line;

@@ -1,7 +1,7 @@
 // A button that takes a JSON file which somebody has saved before.
 
 import { Button, FileButton } from "@mantine/core";
-import type { ReactElement } from "react";
+import { useRef, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { notify } from "./feedback";
 
@@ -12,6 +12,7 @@ interface Props {
 }
 
 export function ImportButton({ label = t("Import"), take }: Props): ReactElement {
+  const reset = useRef<() => void>(null);
   const bringIn = async (file: File | null): Promise<void> => {
     try {
       if (file !== null) {
@@ -19,10 +20,13 @@ export function ImportButton({ label = t("Import"), take }: Props): ReactElement
       }
     } catch (error) {
       notify.error(error instanceof SyntaxError ? new Error("This file is no JSON.") : error);
+    } finally {
+      // The same file may be chosen again: otherwise nothing would have changed.
+      reset.current?.();
     }
   };
   return (
-    <FileButton accept="application/json" onChange={(file) => void bringIn(file)}>
+    <FileButton resetRef={reset} accept="application/json" onChange={(file) => void bringIn(file)}>
       {(props) => (
         <Button variant="default" {...props}>
           {label}

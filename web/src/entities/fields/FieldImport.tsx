@@ -9,11 +9,11 @@ import { currentClaims } from "@/api/session";
 import type { Entity, EntityId } from "@/api/types";
 import { plural, t } from "@/i18n";
 import { Problem, Waiting } from "@/ui/feedback";
-import { FieldsForm } from "@/ui/FieldsForm";
+import { AS_OPENED, FieldsForm } from "@/ui/FieldsForm";
 import { wordsOf } from "@/ui/form/values";
 import { nameOf, type EntityKind } from "../kinds";
 import { onePath } from "../onePath";
-import { entityKey, importedField, importFields, importValues, lacking, type ReadField, type Reference } from "./imported";
+import { entityKey, importedField, importFields, importValues, lacking, partText, type ReadField, type Reference } from "./imported";
 
 interface Props {
   kind: EntityKind;
@@ -41,7 +41,7 @@ const kindText = (id: EntityId): string => t(wordsOf(id.entityType));
 
 /** Says what a missing entity was, by what named it. */
 function insteadText({ id, of }: Reference): string {
-  return t("{kind} for {names}", { kind: kindText(id), names: of.map((name) => t(name)).join(", ") });
+  return t("{kind} for {names}", { kind: kindText(id), names: of.map((name) => partText(id, name, t)).join(", ") });
 }
 
 export default function FieldImport({ kind, file, target, onClose }: Props): ReactElement {
@@ -50,7 +50,8 @@ export default function FieldImport({ kind, file, target, onClose }: Props): Rea
   const named = useMemo(() => [...file.references.map(({ id }) => id), ...(file.target === undefined ? [] : [file.target])], [file]);
   const names = useQuery({
     queryKey: ["named in a file", named],
-    gcTime: 0,
+    ...AS_OPENED,
+    refetchOnReconnect: false,
     queryFn: async () => new Map(await Promise.all(named.map(async (id) => [entityKey(id), await nameHere(id)] as const))),
   });
   const missing = useMemo(() => file.references.filter(({ id }) => names.data?.get(entityKey(id)) === undefined), [file, names.data]);
@@ -59,7 +60,7 @@ export default function FieldImport({ kind, file, target, onClose }: Props): Rea
     <Modal opened onClose={onClose} size="lg" title={t(`Import: ${kind.singular}`)} closeButtonProps={{ "aria-label": t("Close") }}>
       {names.isPending && <Waiting />}
       {names.isError && <Problem error={names.error} />}
-      {names.isSuccess && (
+      {names.data !== undefined && (
         <>
           {missing.length > 0 && (
             <Alert color="yellow" mb="sm" title={plural(missing.length, "{n} entity of this file isn't here", "{n} entities of this file aren't here")}>

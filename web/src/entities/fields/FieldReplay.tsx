@@ -9,6 +9,7 @@ import { draftWithProfileNode } from "@/replay/profileNode";
 import { Replay } from "@/replay/Replay";
 import type { Tried } from "@/replay/request";
 import { Problem, Waiting } from "@/ui/feedback";
+import { AS_OPENED } from "@/ui/FieldsForm";
 import { valueAt, type FormValues } from "@/ui/form/values";
 import { ALARMS, seriesOfAlarms } from "../forms/profileAlarms";
 import type { EntityKind } from "../kinds";
@@ -30,7 +31,12 @@ const ABOUT: Record<string, string> = {
 export default function FieldReplay({ kind, values, onClose }: Props): ReactElement {
   const isProfile = kind.type === "DEVICE_PROFILE";
   const target = isProfile ? profileOf(values) : targetOf(values);
-  const chain = useQuery({ queryKey: ["chain of target", target, values["defaultRuleChainId"]], queryFn: async () => (await (isProfile ? chainNamedIn(values) : chainOf(target))) ?? null });
+  const chain = useQuery({
+    queryKey: ["chain of target", target, values["defaultRuleChainId"]],
+    ...AS_OPENED,
+    refetchOnReconnect: false,
+    queryFn: async () => (await (isProfile ? chainNamedIn(values) : chainOf(target))) ?? null,
+  });
   const [hasNode, setHasNode] = useState(true);
   const name = typeof values["name"] === "string" ? values["name"] : "";
   const isSmall = useMediaQuery("(max-width: 48em)") ?? false;
@@ -39,7 +45,8 @@ export default function FieldReplay({ kind, values, onClose }: Props): ReactElem
     if (!isProfile) {
       return { calculatedFields: [storedForm(kind, values)] };
     }
-    const draft = await draftWithProfileNode(entered);
+    const own = valueAt(values, "defaultRuleChainId.id");
+    const draft = await draftWithProfileNode(entered, typeof own === "string" ? own : undefined);
     setHasNode(draft === undefined);
     return { alarmRules: valueAt(storedForm(kind, values), ALARMS), ...(draft === undefined ? {} : { metadata: draft }) };
   };
@@ -52,7 +59,7 @@ export default function FieldReplay({ kind, values, onClose }: Props): ReactElem
           {t("The rule chain has no node “device profile”, which evaluates such rules. The replay has one before the first node; without one in the chain they do nothing.")}
         </Alert>
       )}
-      {chain.isSuccess && (
+      {chain.data !== undefined && (
         <Replay
           about={t(ABOUT[kind.type] ?? "") + devicesAlone}
           known={{ ...devicesOf(target), keys: isProfile ? [] : firstKeys(kind.type, values), ...(chain.data === null ? {} : { ruleChainId: chain.data }) }}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { entityKey, importedField, importFields, importValues, lacking, readField } from "./imported";
+import { entityKey, importedField, importFields, importValues, lacking, partText, readField } from "./imported";
 
 const device = (id: string) => ({ entityType: "DEVICE", id });
 const argument = (more: object = {}): object => ({ refEntityKey: { key: "t", type: "TS_LATEST" }, ...more });
@@ -24,6 +24,11 @@ test("a file names each entity once, with all that is of it, and nothing of the 
   expect(read.references.map(({ id, of }) => [entityKey(id), of])).toEqual([["DEVICE x", ["a", "b"]], ["CUSTOMER y", ["c"]], ["ASSET z", ["zones"]]]);
   expect(Object.keys(read.content).sort()).toEqual(["configuration", "name", "type"]);
   expect(readField("ALARM_RULE", JSON.stringify(RULE)).references).toEqual([{ id: { entityType: "DASHBOARD", id: "b" }, of: ["MAJOR", "CLEAR"] }]);
+});
+
+test("rules are named in the language of the person, arguments by the names that they were given", () => {
+  const text = (entityType: string, name: string): string => partText({ entityType, id: "1" }, name, (word) => `<${word}>`);
+  expect([text("DASHBOARD", "MAJOR"), text("DASHBOARD", "CLEAR"), text("DEVICE", "key"), text("DEVICE", "CRITICAL")]).toEqual(["<MAJOR>", "<CLEAR>", "key", "CRITICAL"]);
 });
 
 test("what is saved names the entities that were chosen, and the tenant of whoever imports", () => {

@@ -1,5 +1,6 @@
 // A calculated field or alarm rule out of a file of another installation: what it refers to there, and what takes the place of that here.
 
+import { SEVERITIES } from "@/alarms/alarm";
 import type { EntityId } from "@/api/types";
 import { isObject, valueAt, withValue, type FormField, type FormValues } from "@/ui/form/values";
 import { FIELD_TARGETS, NULL_ID, RULE_TARGETS } from "../columns";
@@ -23,6 +24,8 @@ export interface ReadField {
 
 const RULES = "createRules";
 const CLEARS = "clearRule";
+/** What rules are known by. */
+const RULE_NAMES: ReadonlySet<string> = new Set([...SEVERITIES, "CLEAR"]);
 /** Where dashboards are listed; the other kinds are those that an argument can be of. */
 const LISTS: Readonly<Record<string, string>> = { ...Object.fromEntries(RULE_TARGETS.map(({ value, list }) => [value, list])), DASHBOARD: "/api/tenant/dashboards" };
 /** What a rule does without: it has no dashboard then. */
@@ -46,6 +49,9 @@ function changeRules(configuration: FormValues, change: (rule: FormValues, name:
     ...(isObject(clears) ? { [CLEARS]: change(clears, "CLEAR") } : {}),
   };
 }
+
+/** Writes the name of a part that names an entity. Only rules name dashboards, by words of the program; all else are names that people gave. */
+export const partText = ({ entityType }: EntityId, name: string, word: (text: string) => string): string => (entityType === "DASHBOARD" && RULE_NAMES.has(name) ? word(name) : name);
 
 function referencesIn(configuration: FormValues): Reference[] {
   const found = new Map<string, Reference>();

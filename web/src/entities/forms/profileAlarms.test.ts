@@ -11,12 +11,13 @@ const STORED = [
   {
     id: "8f1", alarmType: "Hot", propagate: true, propagateRelationTypes: ["Contains"],
     createRules: {
-      CRITICAL: rule([filter(NUMBER)], { type: "DURATION", unit: "MINUTES", predicate: { defaultValue: 5, userValue: null, dynamicValue: null } }, { type: "SPECIFIC_TIME", timezone: "Europe/Berlin", daysOfWeek: [1, 5], startsOn: 0, endsOn: 3_600_000 }),
+      CRITICAL: rule([filter(NUMBER)], { type: "DURATION", extra: 1, unit: "MINUTES", predicate: { defaultValue: 5, userValue: null, dynamicValue: null } }, { type: "SPECIFIC_TIME", timezone: "Europe/Berlin", daysOfWeek: [1, 5], startsOn: 0, endsOn: 3_600_000 }),
       MINOR: rule([filter({ type: "COMPLEX", operation: "OR", predicates: [NUMBER, { type: "COMPLEX", operation: "AND", predicates: [NUMBER] }] }), filter({ type: "BOOLEAN", operation: "EQUAL", value: { defaultValue: true, dynamicValue: null } }, { key: { type: "ATTRIBUTE", key: "armed" }, valueType: "BOOLEAN" })]),
     },
-    clearRule: rule([filter({ ...NUMBER, operation: "LESS" })]),
+    clearRule: rule([filter({ ...NUMBER, operation: "LESS" })], { type: "SIMPLE", extra: 1 }),
   },
   { id: "8f2", alarmType: "Still", createRules: {}, clearRule: null },
+  { id: "8f3", alarmType: "Later", createRules: { MAJOR: rule([filter(NUMBER)], { type: "OF_LATER", unit: "DAYS", predicate: { defaultValue: 1 }, extra: 1 }) }, clearRule: null },
 ];
 
 test("stored alarm rules come out of their form as they went in", () => {

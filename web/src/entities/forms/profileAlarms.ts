@@ -174,13 +174,24 @@ function storedPredicate(predicate: unknown): unknown {
   return predicate["type"] === COMPLEX ? { ...predicate, predicates: changeEach(predicate["predicates"], (one) => storedPredicate(one) as FormValues) } : { ...predicate, value: storedOperand(predicate["value"]) };
 }
 
+/** Since when conditions must be met, without what other kinds of spans have; kinds that are not known keep all. */
+function storedSpan(spec: unknown): unknown {
+  const { type, unit, predicate, ...rest } = isObject(spec) ? spec : {};
+  switch (type ?? "SIMPLE") {
+    case "SIMPLE":
+      return { ...rest, type: "SIMPLE" };
+    case "DURATION":
+      return { ...rest, type, unit, predicate: storedOperand(predicate) };
+    case "REPEATING":
+      return { ...rest, type, predicate: storedOperand(predicate) };
+    default:
+      return spec;
+  }
+}
+
 function storedRule(rule: FormValues): FormValues {
-  const spec = valueAt(rule, "condition.spec");
   const kept = changeFilters(rule, ({ [SEVERAL]: _several, ...filter }) => ({ ...filter, predicate: storedPredicate(filter["predicate"]) }));
-  const kind = valueAt(spec, "type") ?? "SIMPLE";
-  const { unit, predicate } = isObject(spec) ? spec : {};
-  const span = kind === "SIMPLE" ? { type: kind } : { type: kind, ...(kind === "DURATION" ? { unit } : {}), predicate: storedOperand(predicate) };
-  return { ...kept, condition: { ...(kept["condition"] as FormValues), spec: span }, schedule: storedSchedule(rule["schedule"]) };
+  return { ...kept, condition: { ...(kept["condition"] as FormValues), spec: storedSpan(valueAt(rule, "condition.spec")) }, schedule: storedSchedule(rule["schedule"]) };
 }
 
 /** Returns alarm rules of the form as they are stored. A new one is known by its type from then on. */

@@ -6,7 +6,7 @@ import { useSession } from "@/app/session";
 import { formatNumber, formatTime, plural, t } from "@/i18n";
 import { serverText } from "@/i18n/serverTexts";
 import { agoText, EmptyState, Problem, TextLink, Waiting } from "@/ui/feedback";
-import { grouped, limitText, textsOf } from "./overload";
+import { grouped, limitText, subjectText, textsOf } from "./overload";
 import { useOverload, type OverloadEntry } from "./useOverload";
 
 /** How often the screen is brought up to date while it is shown, milliseconds. */
@@ -39,7 +39,7 @@ function Entry({ entry, now }: { entry: OverloadEntry; now: number }): ReactElem
         <Group justify="space-between" wrap="nowrap" align="start">
           <Title order={3} size="h5">
             {t(label)}
-            {entry.subject !== "" && `: ${serverText(entry.subject)}`}
+            {entry.subject !== "" && `: ${subjectText(entry, t)}`}
           </Title>
           <Badge color={entry.active ? "red" : "gray"} variant={entry.active ? "filled" : "outline"} style={{ flexShrink: 0 }}>
             {t(entry.active ? "now" : "over")}

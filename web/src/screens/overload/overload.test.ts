@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { grouped, limitText, textsOf } from "./overload";
+import { grouped, limitText, subjectText, textsOf } from "./overload";
 import type { OverloadEntry } from "./useOverload";
 
 const entry = (given: Partial<OverloadEntry>): OverloadEntry => ({
@@ -23,4 +23,10 @@ test("each kind says what to do, by who reads it, and a new kind has its name", 
 test("limits are written as numbers, or as rates", () => {
   const text = (limit: string): string => limitText(limit, (n, s) => `${n}/${s}s`, String);
   expect([text("100:1,2000:60"), text("500"), text("7"), text("half")]).toEqual(["100/1s, 2000/60s", "500", "7", "half"]);
+});
+
+test("subjects are read in the language of the person, but for names that people gave", () => {
+  const text = (kind: string, subject: string): string => subjectText({ kind, subject }, (word) => `<${word}>`);
+  expect([text("RATE_LIMIT", "device: messages"), text("DISK", "journal"), text("MEMORY", "api.socket-memory")]).toEqual(["<device>: <messages>", "<journal>", "api.socket-memory"]);
+  expect([text("QUEUE_LAG", "Default"), text("QUEUE_LAG", "messages")]).toEqual(["Default", "messages"]);
 });

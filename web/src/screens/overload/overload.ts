@@ -64,6 +64,18 @@ export function textsOf(kind: string, isOperator: boolean): { label: string; adv
   return known === undefined ? { label: kind, advice: "" } : { label: known.label, advice: isOperator ? known.operator : known.tenant };
 }
 
+/** Words of the server that subjects are made of. */
+const SUBJECTS: ReadonlySet<string> = new Set([
+  "evaluations", "waiting calls", "waiting messages", "messages given up", "time series", "journal",
+  "tenant", "customer", "device", "gateway", "messages", "requests", "telemetry", "data points", "sessions", "subscriptions", "updates",
+  "Device API", "Telemetry persistence", "Rule Engine execution", "JavaScript functions execution", "Tbel functions execution", "Email messages", "SMS messages", "Alarms",
+]);
+
+/** Writes what an entry is about, with its words as `word` has them; a queue has the name that somebody gave it. */
+export function subjectText({ kind, subject }: Pick<OverloadEntry, "kind" | "subject">, word: (text: string) => string): string {
+  return kind === "QUEUE_LAG" ? subject : subject.split(": ").map((part) => (SUBJECTS.has(part) ? word(part) : part)).join(": ");
+}
+
 /** Groups entries by tenant, active ones first, the newest first; what concerns the whole installation stands before all. */
 export function grouped(entries: readonly OverloadEntry[]): { tenant: string | null; name: string | null; entries: OverloadEntry[] }[] {
   const groups = new Map<string, { tenant: string | null; name: string | null; entries: OverloadEntry[] }>();

@@ -1,10 +1,10 @@
 // A table that draws only the rows in view. Where its rows come from is its owner's affair: it asks for them by their place.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useCallback, useEffect, useMemo, useRef, type CSSProperties, type KeyboardEvent, type ReactElement, type ReactNode } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, type CSSProperties, type KeyboardEvent, type ReactElement, type ReactNode } from "react";
 import { EmptyState } from "@/ui/feedback";
 import { useRootScale } from "@/ui/rootScale";
-import { neededWidth, useCards } from "./cards";
+import { groupHeads, itemKey, neededWidth, useCards } from "./cards";
 import { shownColumns, USUAL_PX, type Arrangement, type GridColumn } from "./columns";
 import { GridHead } from "./GridHead";
 import { Row } from "./GridRow";
@@ -91,9 +91,21 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   const total = neededWidth(shown, widths, scale);
   const cards = useCards(pane, selectPx + total + actionsPx, scale);
   const itemPx = cards ? CARD_PX * scale : rowPx;
-  // Heights that were measured count no more once rows are drawn otherwise: they have other keys then.
-  const getItemKey = useCallback((index: number): string => `${itemPx} ${index}`, [itemPx]);
+  const newest = useRef(props);
+  newest.current = props;
+  const heads = cards && props.onGroup !== undefined ? JSON.stringify(groupHeads(count, at)) : "";
+  // Heights that were measured count no more once rows are drawn otherwise: they have other keys then. Among groups, where heads and cards
+  // change places, they go with what they are of.
+  const getItemKey = useCallback((index: number): string => `${itemPx} ${heads === "" ? index : itemKey(newest.current.at(index), newest.current.rowKey, index)}`, [itemPx, heads]);
   const drawn = useVirtualizer({ count, getItemKey, getScrollElement: () => pane.current, estimateSize: () => itemPx, overscan: 10, useFlushSync: false });
+  const order = cards ? JSON.stringify(props.sorts ?? []) : "";
+  useLayoutEffect(() => {
+    if (order !== "") {
+      drawn.measure();
+      // What stays in view tells no change of its own height.
+      pane.current?.querySelectorAll<HTMLElement>("tr[data-index]").forEach(drawn.measureElement);
+    }
+  }, [drawn, order]);
   const items = drawn.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
   useEffect(() => onRange?.(first, last), [onRange, first, last]);
@@ -127,8 +139,6 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   const newestKeys = useRef(keys);
   newestKeys.current = keys;
   const stableKeys = useRef((event: KeyboardEvent, row: T): void => newestKeys.current(event, row)).current;
-  const newest = useRef(props);
-  newest.current = props;
   const before = items[0]?.start ?? 0;
   const after = drawn.getTotalSize() - (items.at(-1)?.end ?? 0);
   const span = (cards ? 1 : shown.length + (props.actions === undefined ? 0 : 1)) + (selects ? 1 : 0);
@@ -167,7 +177,7 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
               return <tr key={`place ${index}`} style={{ height: itemPx }} aria-hidden />;
             }
             return "group" in item ? (
-              <tr key={`group ${item.group}`} className={classes["group"]} style={{ height: rowPx }}>
+              <tr key={`group ${item.group}`} ref={cards ? drawn.measureElement : undefined} data-index={index} className={classes["group"]} style={{ height: rowPx }}>
                 <td colSpan={span}>
                   <button type="button" className={classes["groupButton"]} aria-expanded={item.open} onClick={() => props.onGroup?.(item.group)}>
                     {item.open ? "▾" : "▸"} {item.label} ({item.count})

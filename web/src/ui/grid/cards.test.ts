@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cardColumns, drawsCards, neededWidth } from "./cards";
+import { cardColumns, drawsCards, groupHeads, itemKey, neededWidth } from "./cards";
 import type { GridColumn } from "./columns";
 
 interface Row {
@@ -28,4 +28,10 @@ test("a card leaves out what is empty, but not what draws itself", () => {
   expect(cardColumns([column("name"), column("profile")], row)).toEqual([]);
   expect(cardColumns([column("name"), drawn, linked], row)).toEqual([drawn]);
   expect(cardColumns([], row)).toEqual([]);
+});
+
+test("heights go with heads of groups and with rows, whose names never meet; what is not loaded has its place", () => {
+  const items = [{ group: "a" }, { row: "a" }, undefined, { group: "b" }];
+  expect(groupHeads(items.length, (index) => items[index])).toEqual([[0, "a"], [3, "b"]]);
+  expect(items.map((item, index) => itemKey(item, (row) => row, index))).toEqual(["group a", "row a", "2", "group b"]);
 });

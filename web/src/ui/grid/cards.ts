@@ -22,6 +22,23 @@ export function neededWidth<T>(shown: readonly GridColumn<T>[], widths: Readonly
   return shown.reduce((sum, column) => sum + (widths[column.key] ?? USUAL_PX * scale), 0);
 }
 
+/** Returns the heads of groups of a table, each with its place. */
+export function groupHeads(count: number, at: (index: number) => object | undefined): [number, unknown][] {
+  const heads: [number, unknown][] = [];
+  for (let index = 0; index < count; index++) {
+    const item = at(index);
+    if (item !== undefined && "group" in item) {
+      heads.push([index, item.group]);
+    }
+  }
+  return heads;
+}
+
+/** Names what stands at a place, wherever it goes: the head of a group is not as high as a card. */
+export function itemKey<T>(item: { row: T } | { group: string } | undefined, rowKey: (row: T) => string, index: number): string {
+  return item === undefined ? String(index) : "group" in item ? `group ${item.group}` : `row ${rowKey(item.row)}`;
+}
+
 /** Whether what is in an element has to be drawn as cards. It follows the width of the element, not that of the window. */
 export function useCards(pane: RefObject<HTMLElement | null>, needed: number, scale: number): boolean {
   const [cards, setCards] = useState(false);

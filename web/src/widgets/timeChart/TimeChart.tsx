@@ -13,6 +13,7 @@ import { groupingIn } from "@/dashboard/timeWindow";
 import { t } from "@/i18n";
 import { EmptyState } from "@/ui/feedback";
 import { loadable } from "@/ui/loadable";
+import { useRootScale } from "@/ui/rootScale";
 import { formattedDate } from "../dates";
 import type { WidgetProps } from "../registry";
 import { shownValue } from "../text";
@@ -124,7 +125,9 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const time = useContext(TimeContext);
   // The colours are drawn, so that a change of the scheme by the system, too, must draw anew.
   const page = useComputedColorScheme("light", { getInitialValueInEffect: false });
-  const settings = useMemo(() => chartSettings(widget), [widget]);
+  // Sizes of letters and of axes grow with the letters of the page.
+  const scale = useRootScale();
+  const settings = useMemo(() => chartSettings(widget), [widget, scale]);
   const scheme = useMemo(() => cardScheme(widget.fqn, widget.config, widget.settings) ?? page, [widget, page]);
   const [width, setWidth] = useState(0);
   const [plotted, setPlotted] = useState<uPlot>();
@@ -147,7 +150,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const all = window?.all === true ? ([Math.min(bounds[1] - 1, ...series.map((one) => one.times[0] ?? Infinity)), bounds[1]] as [number, number]) : bounds;
 
   held.current = { bounds: all, view: held.current?.view, marks, limits, series, sources, raw: tables.raw, texts: tooltipTexts, zoom: (from, to) => time?.zoom(from, to) };
-  const shape = JSON.stringify([settings, zone ?? "", grouping ?? "", page, series.map(({ id, label, color, look, shift }) => [id, label, color, look, shift])]);
+  const shape = JSON.stringify([settings, scale, zone ?? "", grouping ?? "", page, series.map(({ id, label, color, look, shift }) => [id, label, color, look, shift])]);
   const drawn = useRef(tables.drawn);
   drawn.current = tables.drawn;
   const isEmpty = width === 0;
