@@ -16,8 +16,9 @@ import { Fields } from "@/ui/form/Fields";
 import { PALETTE } from "@/widgets/color";
 import { newKey } from "@/widgets/map/form/defaults";
 import { mapFields } from "@/widgets/map/form/mapForm";
-import { looseSources, mapKind, shownSettings, withSettings } from "@/widgets/map/form/stored";
+import { kindsIn, looseSources, mapKind, shownSettings, withSettings } from "@/widgets/map/form/stored";
 import { hasTrips } from "@/widgets/map/kinds";
+import { drawsLayer } from "@/widgets/map/legacy";
 import { KeyList } from "./data/KeyList";
 import { KeyRow } from "./data/KeyRow";
 import { PickEntity } from "./data/PickEntity";
@@ -130,12 +131,12 @@ interface Props {
 export default function MapSettings({ editor, id, fqn, config, change }: Props): ReactElement {
   const around = useContext(AroundContext);
   const loose = looseSources(config);
-  const known = useKnownKeys(loose[0] ?? {}, editor);
-  const isSeries = (name: string): boolean => known("timeseries").includes(name) && !known("attribute").includes(name);
+  const { aliases, filters } = editor.model;
+  const known = useKnownKeys(loose.find(drawsLayer) ?? {}, editor);
+  const isSeries = kindsIn(loose, (alias) => aliases.get(alias)?.filter, known);
   const shown = shownSettings(fqn, config, isSeries);
   const kind = mapKind(fqn, shown);
   const fields = useMemo(() => mapFields(kind, hasTrips(fqn)), [kind, fqn]);
-  const { aliases, filters } = editor.model;
   const more = {
     ...around,
     values: shown,

@@ -6,10 +6,10 @@ import { readMap } from "../model";
 import { settleLayer, settleTiles } from "./defaults";
 import { layerFields } from "./layers";
 import { mapFields } from "./mapForm";
-import { looseSources, shownSettings, withSettings } from "./stored";
+import { kindsIn, looseSources, shownSettings, withSettings } from "./stored";
 
 const KINDS = ["trips", "markers", "polygons", "circles", "polylines"] as const;
-const no = (): boolean => false;
+const unknown = (): undefined => undefined;
 const pathsOf = (fields: readonly FormField[]): string[] => fields.flatMap(({ name, fields: inner }) => [...(name === "" ? [] : [name]), ...pathsOf(inner ?? [])]);
 const offered = (fields: readonly FormField[], values: FormValues): string[] => fields.filter((field) => field.when?.(values) ?? true).map(({ name }) => name);
 
@@ -82,7 +82,7 @@ test("a layer follows its source, and a background its provider", () => {
 test("a map of sources alone has the layers that are drawn of them, and keeps what is unheard of", () => {
   const config = { strange: 1, settings: { own: true }, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [{ name: "latitude", label: "latitude", type: "attribute" }, { name: "speed", label: "speed", type: "timeseries" }] }] };
   expect(looseSources(config)).toHaveLength(1);
-  const next = withSettings("system.map", config, (name) => name === "longitude", (before) => ({ ...before, fitMapBounds: false }));
+  const next = withSettings("system.map", config, (name) => (name === "longitude" ? true : undefined), (before) => ({ ...before, fitMapBounds: false }));
   expect(next).toMatchObject({
     strange: 1,
     datasources: [],
@@ -95,8 +95,29 @@ test("a map of sources alone has the layers that are drawn of them, and keeps wh
     },
   });
   expect(looseSources(next)).toEqual([]);
-  const again = withSettings("system.map", { settings: { markers: [{}], zoomActions: [] }, datasources: [{}] }, no, (before) => before);
+  const again = withSettings("system.map", { settings: { markers: [{}], zoomActions: [] }, datasources: [{}] }, unknown, (before) => before);
   expect(again).toEqual({ settings: { mapType: "geoMap", markers: [{}], zoomActions: [] }, datasources: [{}] });
-  expect(shownSettings("system.trip_map", { settings: {}, datasources: [{ type: "device", deviceId: "d" }] }, no)).toMatchObject({ trips: [{ dsType: "device", dsDeviceId: "d", xKey: { type: "timeseries" } }], tripTimeline: { showTimelineControl: true } });
-  expect(shownSettings("system.image_map", { settings: {} }, no)).toMatchObject({ mapType: "image" });
+  expect(shownSettings("system.trip_map", { settings: {}, datasources: [{ type: "device", deviceId: "d" }] }, unknown)).toMatchObject({ trips: [{ dsType: "device", dsDeviceId: "d", xKey: { type: "timeseries" } }], tripTimeline: { showTimelineControl: true } });
+  expect(shownSettings("system.image_map", { settings: {} }, unknown)).toMatchObject({ mapType: "image" });
+});
+
+test("a place stays where it may be until it is certain, and a source without data stays a source", () => {
+  const [single, several, current] = [{ type: "singleEntity", singleEntity: { entityType: "DEVICE", id: "1" } }, { type: "entityType", resolveMultiple: true }, { type: "singleEntity", singleEntity: { entityType: "CURRENT_USER", id: "1" } }];
+  const filters: Record<string, FormValues> = { single, several, current, state: { type: "stateEntity" } };
+  const names: Record<string, string[]> = { timeseries: ["longitude", "both"], attribute: ["latitude", "both"] };
+  const kinds = (...sources: FormValues[]): (boolean | undefined)[] => ["longitude", "latitude", "both", "neither"].map(kindsIn(sources, (alias) => filters[alias], (kind) => names[kind] ?? []));
+  const of = (entityAliasId: string): FormValues => ({ type: "entity", entityAliasId });
+  const certain = [true, false, undefined, undefined];
+  const nothing = certain.map(unknown);
+  expect([kinds(of("single")), kinds({ type: "device", deviceId: "d" }), kinds({ type: "entity" }, of("single"))]).toEqual([certain, certain, certain]);
+  expect([kinds(of("several")), kinds(of("state")), kinds(of("current")), kinds(of("gone")), kinds(of("single"), of("single")), kinds()]).toEqual(Array(6).fill(nothing));
+
+  const waiting = { type: "entity", dataKeys: [{ name: "speed", label: "speed", type: "timeseries" }] };
+  const config = { settings: {}, datasources: [of("a"), waiting, of("b")] };
+  const next = withSettings("system.map", config, unknown, (before) => ({ ...before, fitMapBounds: false }));
+  const either = (name: string): object[] => [{ name, type: "attribute" }, { name, type: "timeseries" }];
+  const layer = { xKey: either("latitude"), yKey: either("longitude") };
+  expect(next).toMatchObject({ datasources: [waiting], settings: { markers: [{ dsEntityAliasId: "a", ...layer }, { dsEntityAliasId: "b", ...layer }] } });
+  expect(readMap("system.map", next).layers.map(({ x }) => x.map(({ type }) => type))).toEqual([["attribute", "timeseries"], ["attribute", "timeseries"]]);
+  expect(withSettings("system.map", { datasources: [waiting] }, unknown, (before) => before)).toMatchObject({ datasources: [waiting] });
 });
