@@ -1,7 +1,7 @@
 // What layers of a map begin with, under ThingsBoard's names, and how the rest of one follows what is changed in it.
 
 import { settleAction } from "@/dashboard/edit/mobileAction";
-import { list, object, text, type Json } from "@/dashboard/json";
+import { object, text, type Json } from "@/dashboard/json";
 import { merged } from "../../symbol/symbol";
 import type { LayerKind } from "../layer";
 
@@ -114,13 +114,10 @@ export function settleLayer(kind: LayerKind, map: MapKind): (layer: Json, before
     }
     const madeUp = layer["dsType"] === "function";
     const other = madeUp !== (before["dsType"] === "function");
-    const tooltip = object(layer["tooltip"]);
-    const tags = list(object(before["tooltip"])["tagActions"]);
     return {
       ...layer,
       ...(other ? { ...neededKeys(kind, map, madeUp), additionalDataKeys: [] } : {}),
       ...(layer["click"] === undefined ? {} : { click: settleAction(object(layer["click"]), object(before["click"])) }),
-      ...(tooltip["tagActions"] === undefined ? {} : { tooltip: { ...tooltip, tagActions: list(tooltip["tagActions"]).map((one, n) => settleAction(object(one), object(tags[n]))) } }),
     };
   };
 }

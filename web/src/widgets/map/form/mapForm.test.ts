@@ -121,3 +121,13 @@ test("a place stays where it may be until it is certain, and a source without da
   expect(readMap("system.map", next).layers.map(({ x }) => x.map(({ type }) => type))).toEqual([["attribute", "timeseries"], ["attribute", "timeseries"]]);
   expect(withSettings("system.map", { datasources: [waiting] }, unknown, (before) => before)).toMatchObject({ datasources: [waiting] });
 });
+
+test("actions of links follow their own type, not that of another one", () => {
+  const [a, b] = [{ name: "A", type: "openURL", url: "/" }, { name: "B", type: "custom", customFunction: "", url: "strange" }];
+  const before = { ...settleLayer("markers", "geoMap")({}, {}), tooltip: { tagActions: [a, b] } };
+  expect(settleLayer("markers", "geoMap")({ ...before, tooltip: { tagActions: [b] } }, before)).toMatchObject({ tooltip: { tagActions: [b] } });
+  const field = layerFields("markers", "geoMap").find(({ name }) => name === "tooltip.tagActions");
+  expect(field?.settle?.({ ...a, type: "custom" }, a)).toEqual({ name: "A", type: "custom" });
+  const around = { values: {}, names: {} };
+  expect([field?.rowTitle?.(a, around), field?.rowTitle?.({ type: "strange" }, around)]).toEqual([{ title: "A", note: "Opens an address" }, { title: "", note: "strange" }]);
+});
