@@ -135,10 +135,11 @@ const OF_PROVIDERS = ["layerType", "apiKey", "tileUrl", "vectorTiles", "customAt
 
 /** Brings a background in line with its provider. */
 export function settleTiles(tiles: Json, before: Json): Json {
-  const provider = text(tiles["provider"]) ?? "openstreet";
+  const providerOf = (one: Json): string => text(one["provider"]) ?? "openstreet";
+  const provider = providerOf(tiles);
   const begin = { provider, ...TILES[provider] };
   if (Object.keys(before).length === 0) {
     return { ...begin, ...tiles };
   }
-  return provider === text(before["provider"]) ? tiles : { ...Object.fromEntries(Object.entries(tiles).filter(([name]) => !OF_PROVIDERS.includes(name))), ...begin };
+  return provider === providerOf(before) ? tiles : { ...Object.fromEntries(Object.entries(tiles).filter(([name]) => !OF_PROVIDERS.includes(name))), ...begin };
 }

@@ -75,6 +75,9 @@ test("a layer follows its source, and a background its provider", () => {
   expect(settleTiles({}, {})).toEqual({ provider: "openstreet", layerType: "OpenStreetMap.Mapnik" });
   const here = settleTiles({ label: "Mine", provider: "here", layerType: "OpenStreetMap.Mapnik", referenceLayer: "openstreetmap_hybrid" }, { provider: "openstreet" });
   expect(here).toEqual({ label: "Mine", provider: "here", layerType: "HEREv3.normalDay", apiKey: "", referenceLayer: "openstreetmap_hybrid" });
+  const light = { layerType: "CartoDB.Positron" };
+  expect(settleTiles({ ...light, label: "Light" }, light)).toEqual({ ...light, label: "Light" });
+  expect(settleTiles({ ...light, provider: "openfreemap" }, light)).toEqual({ provider: "openfreemap", layerType: "bright" });
   const custom = settleTiles({ provider: "custom" }, {});
   expect(readMap("system.map", { settings: { layers: [custom] } }).tiles).toMatchObject([{ provider: "custom", tileUrl: "https://{s}.tile.openstreetmap.org/{z}/{x}/{y}.png" }]);
 });
