@@ -25,10 +25,11 @@ test("an address that runs code is not opened", () => {
 });
 
 test("code of actions is read as code, and odd sizes of popovers are not taken", () => {
-  const config = { actions: { click: [{ type: "customPretty", name: "own", customFunction: { body: "x();" }, customHtml: "<p>", useShowWidgetActionFunction: true, showWidgetActionFunction: "return true;" }, { type: "openDashboardState", openInPopover: true, popoverWidth: "calc(1px)", popoverHeight: "50vh", popoverPreferredPlacement: "rightTop" }] } };
+  const config = { actions: { click: [{ type: "customPretty", name: "own", customFunction: { body: "x();" }, customHtml: "<p>", useShowWidgetActionFunction: true, showWidgetActionFunction: "return true;" }, { type: "openDashboardState", openInPopover: true, popoverWidth: "calc(1px)", popoverHeight: "50vh", popoverPreferredPlacement: "rightTop", popoverHideOnClickOutside: false }] } };
   const [own, popover] = actionsOf(config, "click");
   expect(own).toMatchObject({ code: { body: "x();", html: "<p>", css: "" }, showBody: "return true;" });
-  expect(popover?.overlay).toMatchObject({ kind: "popover", placement: "right-start", width: "25vw", height: "50vh" });
+  expect(popover?.overlay).toMatchObject({ kind: "popover", placement: "right-start", width: "25vw", height: "50vh", closesOutside: false });
+  expect(actionsOf({ actions: { click: [{ type: "openDashboardState", openInPopover: true }] } }, "click")[0]?.overlay).toMatchObject({ closesOutside: true });
 });
 
 test("only addresses of the page's own origin may replace the page", () => {

@@ -22,6 +22,8 @@ export interface OverlayLook {
   width: string;
   height: string;
   hideToolbar: boolean;
+  /** Whether a click elsewhere closes a popover. */
+  closesOutside: boolean;
 }
 
 export interface Action {
@@ -78,10 +80,10 @@ function placementOf(value: unknown): Placement {
 function overlayOf(action: Json): OverlayLook | undefined {
   if (action["openInSeparateDialog"] === true) {
     const percent = (name: string, most: string): string => `${Math.min(100, Math.max(10, number(action[name]) ?? 80))}${most}`;
-    return { kind: "dialog", placement: "top", title: text(action["dialogTitle"]), width: percent("dialogWidth", "vw"), height: percent("dialogHeight", "vh"), hideToolbar: action["dialogHideDashboardToolbar"] !== false };
+    return { kind: "dialog", placement: "top", title: text(action["dialogTitle"]), width: percent("dialogWidth", "vw"), height: percent("dialogHeight", "vh"), hideToolbar: action["dialogHideDashboardToolbar"] !== false, closesOutside: true };
   }
   return action["openInPopover"] === true
-    ? { kind: "popover", placement: placementOf(action["popoverPreferredPlacement"]), title: undefined, width: cssLength(action["popoverWidth"], "25vw"), height: cssLength(action["popoverHeight"], "25vh"), hideToolbar: action["popoverHideDashboardToolbar"] !== false }
+    ? { kind: "popover", placement: placementOf(action["popoverPreferredPlacement"]), title: undefined, width: cssLength(action["popoverWidth"], "25vw"), height: cssLength(action["popoverHeight"], "25vh"), hideToolbar: action["popoverHideDashboardToolbar"] !== false, closesOutside: action["popoverHideOnClickOutside"] !== false }
     : undefined;
 }
 

@@ -1,7 +1,7 @@
 // A list of alike things, such as the arguments of a calculated field, each with its own fields.
 
 import { Accordion, Button, Fieldset, Group, Stack, Text } from "@mantine/core";
-import { useContext, useState, type ReactElement, type ReactNode } from "react";
+import { useContext, useRef, useState, type ReactElement, type ReactNode } from "react";
 import { t } from "@/i18n";
 import { AroundContext } from "./around";
 import { Fields } from "./Fields";
@@ -20,29 +20,29 @@ export function RowsField({ field, value, change }: { field: FormField; value: u
     return (stored.length === 0 ? (field.begin ?? []) : stored).map((values, id) => ({ id, values }));
   });
   const [open, setOpen] = useState<string[]>([]);
-  const store = (next: Row[]): void => {
-    setRows(next);
-    change(fromRows(next.map((row) => row.values), keyed, keyPrefix !== undefined));
+  // A field that waits for something changes the rows as they are then, not as they were drawn with it.
+  const newest = useRef(rows);
+  const store = (update: (rows: Row[]) => Row[]): void => {
+    newest.current = update(newest.current);
+    setRows(newest.current);
+    change(fromRows(newest.current.map((row) => row.values), keyed, keyPrefix !== undefined));
   };
   const fields = field.fields ?? [];
   const keys = keyed === undefined ? [] : rows.map((row) => row.values[keyed]);
   const twice = keys.find((key, at) => key !== undefined && key !== "" && keys.indexOf(key) < at);
   const settled = (row: FormValues, before: FormValues): FormValues => field.settle?.(row, before) ?? row;
   const add = (): void => {
-    const key = keyed === undefined || keyPrefix === undefined ? {} : { [keyed]: freeKey(rows.map((row) => row.values), keyed, keyPrefix) };
-    const id = Math.max(-1, ...rows.map((row) => row.id)) + 1;
-    store([...rows, { id, values: settled({ ...initialValues(fields, {}), ...key }, {}) }]);
+    const key = keyed === undefined || keyPrefix === undefined ? {} : { [keyed]: freeKey(newest.current.map((row) => row.values), keyed, keyPrefix) };
+    const id = Math.max(-1, ...newest.current.map((row) => row.id)) + 1;
+    store((before) => [...before, { id, values: settled({ ...initialValues(fields, {}), ...key }, {}) }]);
     setOpen((before) => [...before, String(id)]);
   };
-  const moved = (at: number): void => {
-    const next = [...rows];
-    store(next.toSpliced(at - 1, 2, ...next.slice(at - 1, at + 1).reverse()));
-  };
+  const moved = (at: number): void => store((before) => before.toSpliced(at - 1, 2, ...before.slice(at - 1, at + 1).reverse()));
   const form = (row: Row): ReactNode => (
-    <Fields fields={fields} values={row.values} change={(update) => store(rows.map((other) => (other.id === row.id ? { ...other, values: settled(update(other.values), other.values) } : other)))} />
+    <Fields fields={fields} values={row.values} change={(update) => store((before) => before.map((other) => (other.id === row.id ? { ...other, values: settled(update(other.values), other.values) } : other)))} />
   );
   const remove = (row: Row, at: number): ReactNode => (
-    <Button size="compact-xs" variant="subtle" color="red" mt="xs" onClick={() => store(rows.filter((other) => other.id !== row.id))}>
+    <Button size="compact-xs" variant="subtle" color="red" mt="xs" onClick={() => store((before) => before.filter((other) => other.id !== row.id))}>
       {t("Remove {n}", { n: at + 1 })}
     </Button>
   );

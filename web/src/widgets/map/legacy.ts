@@ -176,20 +176,22 @@ export function convertOldMap(name: string, config: Json): Json {
   };
 }
 
+/** Whether a map without layers draws one of a source: not before somebody has chosen whose data it has. */
+export function drawsLayer(source: Json): boolean {
+  return source["type"] === "function" || text(source["entityAliasId"]) !== undefined || text(source["deviceId"]) !== undefined;
+}
+
 /** Returns the layers of a map that has none, from the datasources that were chosen for it. */
 export function defaultLayers(name: string, config: Json): Json {
   const isTrip = /^(trip|route)_map$/.test(name);
   const names = name === "image_map" ? [["xPos", "x"], ["yPos", "y"]] : [["latitude", "lat"], ["longitude", "lon", "lng"]];
-  const layers = list(config["datasources"]).map(object).flatMap((source): Json[] => {
-    if (source["type"] !== "function" && text(source["entityAliasId"]) === undefined && text(source["deviceId"]) === undefined) {
-      return [];
-    }
+  const layers = list(config["datasources"]).map(object).filter(drawsLayer).map((source): Json => {
     const [xKey, yKey] = names.map((all) => {
       const chosen = all.map((one) => keyOf(source, one)).find((key) => key !== undefined);
       // Devices report their place as telemetry or as an attribute.
       return chosen ?? (isTrip ? ["timeseries"] : ["attribute", "timeseries"]).map((type) => ({ type, name: all[0], label: all[0] }));
     });
-    return [{ ...sourceOf(source), xKey, yKey, additionalDataKeys: source["dataKeys"] }];
+    return { ...sourceOf(source), xKey, yKey, additionalDataKeys: source["dataKeys"] };
   });
   return { [isTrip ? "trips" : "markers"]: layers, ...(name === "trip_map" ? { tripTimeline: { showTimelineControl: true, speedOptions: [1, 5, 10, 15, 25] } } : {}) };
 }

@@ -41,3 +41,15 @@ test("properties have a field each, below the heading of their group", () => {
     scadaSymbolObjectSettings: { properties: { show: false, font: { size: 12 }, mode: 2, part: { color: "#000" }, gone: 3 } },
   });
 });
+
+test("lists and groups begin with what they say of their whole", () => {
+  const color = { id: "color", type: "color", default: "#000" };
+  expect(
+    propertyBeginnings([
+      { id: "names", type: "array", arrayItemType: "text", default: ["a", "b"] },
+      { id: "lines", type: "array", arrayItemType: "fieldset", properties: [color], default: [{ color: "#fff" }] },
+      { id: "none", type: "array", default: null },
+      { id: "look", type: "fieldset", properties: [color, { id: "size", type: "number", default: 1 }], default: { size: 2, more: true } },
+    ]),
+  ).toEqual({ names: ["a", "b"], lines: [{ color: "#fff" }], none: [], look: { color: "#000", size: 2, more: true } });
+});

@@ -130,6 +130,18 @@ export function propertyFields(properties: readonly unknown[], before = ""): For
   });
 }
 
+/** Returns what a property begins with; what a group says of its whole counts before what its parts say. */
+function beginningOf(property: Json): unknown {
+  switch (property["type"]) {
+    case "fieldset":
+      return merged(propertyBeginnings(list(property["properties"])), object(property["default"]));
+    case "array":
+      return list(property["default"]);
+    default:
+      return property["default"];
+  }
+}
+
 /** Returns what properties begin with. */
 export function propertyBeginnings(properties: readonly unknown[]): Json {
   return properties.map(object).reduce<Json>((all, property) => {
@@ -137,7 +149,7 @@ export function propertyBeginnings(properties: readonly unknown[]): Json {
     if (id === undefined || property["type"] === "htmlSection") {
       return all;
     }
-    const begin = property["type"] === "fieldset" ? propertyBeginnings(list(property["properties"])) : property["type"] === "array" ? [] : property["default"];
+    const begin = beginningOf(property);
     return property["nested"] === true ? withValue(all, id, begin) : { ...all, [id]: begin };
   }, {});
 }

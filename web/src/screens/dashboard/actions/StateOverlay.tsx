@@ -44,7 +44,7 @@ export default function StateOverlay({ state, look, clicked, props, draw, onClos
   if (look.kind === "popover" && clicked !== undefined) {
     return (
       <>
-        <Popover opened onDismiss={onClose} position={look.placement} withArrow trapFocus shadow="md" middlewares={{ flip: true, shift: { padding: 8 } }}>
+        <Popover opened onDismiss={onClose} closeOnClickOutside={look.closesOutside} position={look.placement} withArrow trapFocus shadow="md" middlewares={{ flip: true, shift: { padding: 8 } }}>
           <Popover.Target>
             <span className={classes["anchor"]} style={{ ...clicked }} />
           </Popover.Target>

@@ -1,10 +1,10 @@
 // What is set of a map: its background, its layers with whose data they show, and how it is handled.
 
 import { Select, Stack, Title } from "@mantine/core";
-import { useContext, useMemo, useRef, useState, type ReactElement } from "react";
+import { useContext, useEffect, useMemo, useRef, useState, type ReactElement, type RefObject } from "react";
 import { api } from "@/api/client";
 import type { Entity, EntityId } from "@/api/types";
-import { aliasFor, setAlias } from "@/dashboard/edit/document";
+import { aliasFor, changeWidget, setAlias } from "@/dashboard/edit/document";
 import { keysIn } from "@/dashboard/edit/sources";
 import { list, object, text, type Json } from "@/dashboard/model";
 import { nameOf } from "@/entities/kinds";
@@ -16,8 +16,9 @@ import { Fields } from "@/ui/form/Fields";
 import { PALETTE } from "@/widgets/color";
 import { newKey } from "@/widgets/map/form/defaults";
 import { mapFields } from "@/widgets/map/form/mapForm";
-import { looseSources, mapKind, shownSettings, withSettings } from "@/widgets/map/form/stored";
+import { kindsIn, looseSources, mapKind, shownSettings, withSettings } from "@/widgets/map/form/stored";
 import { hasTrips } from "@/widgets/map/kinds";
+import { drawsLayer } from "@/widgets/map/legacy";
 import { KeyList } from "./data/KeyList";
 import { KeyRow } from "./data/KeyRow";
 import { PickEntity } from "./data/PickEntity";
@@ -90,14 +91,31 @@ function LayerKeys({ editor, own, source }: KeyProps): ReactElement {
   );
 }
 
+interface AliasProps extends Omit<KeyProps, "source"> {
+  /** What the next change of settings does to the dashboard in the same step. */
+  besides: RefObject<((document: Json) => Json) | undefined>;
+}
+
 /** Whose data a layer shows: an alias, or an entity that gets one. */
-function LayerAlias({ editor, own }: Omit<KeyProps, "source">): ReactElement {
+function LayerAlias({ editor, own, besides }: AliasProps): ReactElement {
   const { options } = useContext(AroundContext);
+  const newest = useRef<Json>(undefined);
+  useEffect(() => {
+    newest.current = editor.document;
+    return () => {
+      newest.current = undefined;
+    };
+  }, [editor.document]);
   const choose = async (chosen: EntityId): Promise<void> => {
     try {
       const found = await api.get<Entity>(onePath(chosen));
-      const { document, alias } = aliasFor(editor.document, chosen, nameOf(found));
-      editor.edit((before) => setAlias(before, alias, object(object(document["entityAliases"])[alias])));
+      // Other things may have been changed meanwhile; a form that is gone, as after undoing, has no place for the choice any more.
+      if (newest.current === undefined) {
+        return;
+      }
+      const { document, alias } = aliasFor(newest.current, chosen, nameOf(found));
+      const made = object(object(document["entityAliases"])[alias]);
+      besides.current = (before) => (alias in object(before["entityAliases"]) ? before : setAlias(before, alias, made));
       own.change(alias);
     } catch (error) {
       notify.error(error);
@@ -124,18 +142,27 @@ interface Props {
   id: string;
   fqn: string;
   config: Json;
-  change: (update: (config: Json) => Json) => void;
 }
 
-export default function MapSettings({ editor, id, fqn, config, change }: Props): ReactElement {
+export default function MapSettings({ editor, id, fqn, config }: Props): ReactElement {
   const around = useContext(AroundContext);
   const loose = looseSources(config);
-  const known = useKnownKeys(loose[0] ?? {}, editor);
-  const isSeries = (name: string): boolean => known("timeseries").includes(name) && !known("attribute").includes(name);
+  const { aliases, filters } = editor.model;
+  const known = useKnownKeys(loose.find(drawsLayer) ?? {}, editor);
+  const isSeries = kindsIn(loose, (alias) => aliases.get(alias)?.filter, known);
   const shown = shownSettings(fqn, config, isSeries);
   const kind = mapKind(fqn, shown);
+  const besides = useRef<(document: Json) => Json>(undefined);
+  const change = (update: (settings: Json) => Json): void => {
+    const also = besides.current;
+    besides.current = undefined;
+    editor.edit((before) => {
+      const document = also?.(before) ?? before;
+      const widget = object(object(document["widgets"])[id]);
+      return changeWidget(document, id, { ...widget, config: withSettings(fqn, object(widget["config"]), isSeries, update) });
+    });
+  };
   const fields = useMemo(() => mapFields(kind, hasTrips(fqn)), [kind, fqn]);
-  const { aliases, filters } = editor.model;
   const more = {
     ...around,
     values: shown,
@@ -147,7 +174,7 @@ export default function MapSettings({ editor, id, fqn, config, change }: Props):
     own: {
       layerKey: (own: OwnField) => <LayerKey editor={editor} own={own} source={sourceOf(own.values)} />,
       layerKeys: (own: OwnField) => <LayerKeys editor={editor} own={own} source={sourceOf(own.values)} />,
-      layerAlias: (own: OwnField) => <LayerAlias editor={editor} own={own} />,
+      layerAlias: (own: OwnField) => <LayerAlias editor={editor} own={own} besides={besides} />,
       pictureKey: (own: OwnField) => <LayerKey editor={editor} own={own} source={{ type: "entity", entityAliasId: object(own.values["imageSource"])["entityAliasId"] }} />,
     },
   };
@@ -157,7 +184,7 @@ export default function MapSettings({ editor, id, fqn, config, change }: Props):
   return (
     <AroundContext value={more}>
       <Title order={2} size="h4">{t("Settings")}</Title>
-      <Fields key={`${id} ${fqn} ${editor.turn} ${begun.current}`} fields={fields} values={shown} change={(update) => change((before) => withSettings(fqn, before, isSeries, update))} />
+      <Fields key={`${id} ${fqn} ${editor.turn} ${begun.current}`} fields={fields} values={shown} change={change} />
     </AroundContext>
   );
 }

@@ -147,7 +147,7 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
             )}
             {hasLayers(fqn) && (
               <Suspense fallback={<Waiting />}>
-                <MapSettings editor={editor} id={id} fqn={fqn} config={config} change={change} />
+                <MapSettings editor={editor} id={id} fqn={fqn} config={config} />
               </Suspense>
             )}
             {form !== undefined && form.settings.length + (form.config?.length ?? 0) > 0 && (

@@ -1,7 +1,7 @@
 // What layers of a map begin with, under ThingsBoard's names, and how the rest of one follows what is changed in it.
 
 import { settleAction } from "@/dashboard/edit/mobileAction";
-import { list, object, text, type Json } from "@/dashboard/json";
+import { object, text, type Json } from "@/dashboard/json";
 import { merged } from "../../symbol/symbol";
 import type { LayerKind } from "../layer";
 
@@ -114,13 +114,10 @@ export function settleLayer(kind: LayerKind, map: MapKind): (layer: Json, before
     }
     const madeUp = layer["dsType"] === "function";
     const other = madeUp !== (before["dsType"] === "function");
-    const tooltip = object(layer["tooltip"]);
-    const tags = list(object(before["tooltip"])["tagActions"]);
     return {
       ...layer,
       ...(other ? { ...neededKeys(kind, map, madeUp), additionalDataKeys: [] } : {}),
       ...(layer["click"] === undefined ? {} : { click: settleAction(object(layer["click"]), object(before["click"])) }),
-      ...(tooltip["tagActions"] === undefined ? {} : { tooltip: { ...tooltip, tagActions: list(tooltip["tagActions"]).map((one, n) => settleAction(object(one), object(tags[n]))) } }),
     };
   };
 }
@@ -138,10 +135,11 @@ const OF_PROVIDERS = ["layerType", "apiKey", "tileUrl", "vectorTiles", "customAt
 
 /** Brings a background in line with its provider. */
 export function settleTiles(tiles: Json, before: Json): Json {
-  const provider = text(tiles["provider"]) ?? "openstreet";
+  const providerOf = (one: Json): string => text(one["provider"]) ?? "openstreet";
+  const provider = providerOf(tiles);
   const begin = { provider, ...TILES[provider] };
   if (Object.keys(before).length === 0) {
     return { ...begin, ...tiles };
   }
-  return provider === text(before["provider"]) ? tiles : { ...Object.fromEntries(Object.entries(tiles).filter(([name]) => !OF_PROVIDERS.includes(name))), ...begin };
+  return provider === providerOf(before) ? tiles : { ...Object.fromEntries(Object.entries(tiles).filter(([name]) => !OF_PROVIDERS.includes(name))), ...begin };
 }

@@ -1,8 +1,9 @@
 // Fields that several layers of a map share: colours, texts, and where the things of a layer come from.
 
+import { settleAction } from "@/dashboard/edit/mobileAction";
 import type { FormAround } from "@/ui/form/around";
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
-import { actionFields } from "../../form/actions";
+import { ACTION_TYPES, actionFields } from "../../form/actions";
 import { heading, only, ranges } from "../../form/parts";
 
 type When = NonNullable<FormField["when"]>;
@@ -84,9 +85,9 @@ export const TOOLTIP_PLACE: readonly FormField[] = [
 
 /** Actions that links of a tooltip name. */
 export const TAG_ACTIONS: FormField = {
-  name: "tooltip.tagActions", label: "Actions of its links", type: "rows",
+  name: "tooltip.tagActions", label: "Actions of its links", type: "rows", settle: settleAction,
   help: "A link in the text names one of them: <link-act name='more'>More</link-act>",
-  rowTitle: ({ name, type }) => ({ title: String(name ?? ""), note: String(type ?? "") }),
+  rowTitle: ({ name, type }) => ({ title: String(name ?? ""), note: ACTION_TYPES.find(({ value }) => value === type)?.label ?? String(type ?? "") }),
   fields: [{ name: "name", label: "Name", required: true }, ...actionFields("", { knowsStates: true })],
 };
 

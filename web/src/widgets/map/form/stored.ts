@@ -4,7 +4,7 @@ import { list, object, text, type Json } from "@/dashboard/json";
 import { merged } from "../../symbol/symbol";
 import type { LayerKind } from "../layer";
 import { nameOf } from "../kinds";
-import { defaultLayers } from "../legacy";
+import { defaultLayers, drawsLayer } from "../legacy";
 import { layerDefaults, type MapKind } from "./defaults";
 
 const KINDS: readonly LayerKind[] = ["trips", "markers", "polygons", "circles", "polylines"];
@@ -21,14 +21,28 @@ export function looseSources(config: Json): Json[] {
   return KINDS.some((kind) => list(settings[kind]).length > 0) ? [] : list(config["datasources"]).map(object);
 }
 
-/** Takes one of several keys that a place may have: that of telemetry where an entity is known to have no such attribute. */
-function oneKey(value: unknown, isSeries: (name: string) => boolean): unknown {
-  const keys = list(value).map(object);
-  return Array.isArray(value) ? (keys.find(({ type, name }) => (type === "timeseries") === isSeries(text(name) ?? "")) ?? keys[0]) : value;
+/** Tells of a name whether telemetry has it or an attribute; nothing where that isn't certain. */
+export type IsSeries = (name: string) => boolean | undefined;
+
+/** Returns what tells kinds of names by those that are known of the first source. It is certain only of one source with one entity that is always the same. */
+export function kindsIn(sources: readonly Json[], filterOf: (alias: string) => Json | undefined, known: (kind: string) => readonly string[]): IsSeries {
+  const [source = {}, ...others] = sources.filter(drawsLayer);
+  const filter = object(filterOf(text(source["entityAliasId"]) ?? ""));
+  const isOne = source["type"] === "device" || (filter["type"] === "singleEntity" && !String(object(filter["singleEntity"])["entityType"]).startsWith("CURRENT_"));
+  return (name) => {
+    const [series, attribute] = [known("timeseries").includes(name), known("attribute").includes(name)];
+    return !isOne || others.length > 0 || series === attribute ? undefined : series;
+  };
 }
 
-/** Returns the settings with all that the form shows. `isSeries` tells of a name whether telemetry has it and no attribute does. */
-export function shownSettings(fqn: string, config: Json, isSeries: (name: string) => boolean): Json {
+/** Takes one of several keys that a place may have. Where it isn't certain which one has it, all of them stay, and the first with a value counts. */
+function oneKey(value: unknown, isSeries: IsSeries): unknown {
+  const keys = list(value).map(object);
+  return Array.isArray(value) ? (keys.length === 1 ? keys[0] : (keys.find(({ type, name }) => (type === "timeseries") === isSeries(text(name) ?? "")) ?? value)) : value;
+}
+
+/** Returns the settings with all that the form shows. */
+export function shownSettings(fqn: string, config: Json, isSeries: IsSeries): Json {
   const settings = object(config["settings"]);
   const map = mapKind(fqn, settings);
   const begin = { mapType: map, zoomActions: ZOOMS };
@@ -47,8 +61,9 @@ export function shownSettings(fqn: string, config: Json, isSeries: (name: string
   return { ...begin, ...(tripTimeline === undefined ? {} : { tripTimeline }), ...settings, ...(Object.fromEntries(layers) as Json) };
 }
 
-/** Returns a configuration with other settings. Sources that have become layers are no sources of their own any more. */
-export function withSettings(fqn: string, config: Json, isSeries: (name: string) => boolean, update: (settings: Json) => Json): Json {
+/** Returns a configuration with other settings. Sources that have become layers are no sources of their own any more; the others stay. */
+export function withSettings(fqn: string, config: Json, isSeries: IsSeries, update: (settings: Json) => Json): Json {
   const next = { ...config, settings: update(shownSettings(fqn, config, isSeries)) };
-  return looseSources(config).length === 0 ? next : { ...next, datasources: [] };
+  const loose = looseSources(config);
+  return loose.length === 0 ? next : { ...next, datasources: loose.filter((source) => !drawsLayer(source)) };
 }
