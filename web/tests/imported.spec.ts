@@ -206,6 +206,7 @@ test("cards that are templates show figures of all their sources, lead on, and h
 </div>`;
   const parts = `<div>
 <tb-dashboard-state *ngIf="!ctx.isMobile; else phone" stateId="wide"></tb-dashboard-state><ng-template #phone><s>For phones</s></ng-template>
+<ng-template #none><q *ngIf="1 === 2">Never</q><q *ngIf="1 === 1">Instead of it</q></ng-template><q *ngIf="0 === 1; else none">Not this</q>
 <tb-configured-features></tb-configured-features><tb-version-info></tb-version-info><tb-usage-info-widget></tb-usage-info-widget>
 </div>`;
   const count = (type: string, label: string): object => ({ type, ...(type === "entityCount" ? { entityAliasId: "a" } : { alarmFilterConfig: { statusList: ["ACTIVE"] } }), dataKeys: [{ name: "count", type: "count", label }] });
@@ -239,6 +240,7 @@ test("cards that are templates show figures of all their sources, lead on, and h
   await expect(region(page, "Wide card").getByText("For desks")).toBeVisible();
   const shown = region(page, "Parts");
   await expect(shown.getByText("For phones"), "what stands for a narrow page alone").toHaveCount(0);
+  await expect(shown.locator("q"), "a branch before what takes it").toHaveText(["Instead of it"]);
   await expect(shown.getByText("System administrators see this.")).toHaveCount(1);
   await expect(shown.getByText(/^Version \d/)).toBeVisible();
   await expect(shown.getByText("Messages of devices")).toBeVisible();

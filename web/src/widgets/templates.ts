@@ -70,8 +70,10 @@ interface Around {
 /** Takes the branch of each condition that holds. What a name only refers to is drawn nowhere else. */
 function resolveConditions(root: DocumentFragment, isNarrow: boolean): void {
   const named = new Map([...root.querySelectorAll("ng-template")].flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith("#")).map((name) => [name.slice(1), one] as const)));
-  // What is within another one first, so that a branch that is taken is resolved itself.
-  for (const element of [...root.querySelectorAll("*")].reverse()) {
+  const inBranches = new Set(root.querySelectorAll("ng-template *"));
+  const others = [...root.querySelectorAll("*")].filter((one) => !inBranches.has(one));
+  // A branch that is taken may stand before or behind what takes it, and must be resolved itself by then.
+  for (const element of [...[...inBranches].reverse(), ...others.reverse()]) {
     const [condition = "", ...branches] = (element.getAttribute("*ngif") ?? "").split(";");
     const written = condition.replace(/^\s*(!?)\s*ctx\.isMobile\s*$/, (_, not: string) => String(isNarrow !== (not === "!")));
     if (conditionOf(written) === false) {
