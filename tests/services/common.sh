@@ -81,10 +81,13 @@ maven_jars() {
     shift 2
     mkdir -p "$library"
     library=$(cd "$library" && pwd)
-    if [ ! -f "$library/complete" ]; then
-        mvn --quiet --batch-mode --file "$pom" "$@" \
-            org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-            -DincludeScope=runtime -DoutputDirectory="$library" >&2
-        touch "$library/complete"
-    fi
+    (
+        # Several that start at once must not write over one another.
+        flock 9
+        [ -f "$library/complete" ] ||
+            mvn --quiet --batch-mode --file "$pom" "$@" \
+                org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+                -DincludeScope=runtime -DoutputDirectory="$library" >&2 &&
+            touch "$library/complete"
+    ) 9>"$library.lock" || exit 1
 }
