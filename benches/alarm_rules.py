@@ -1,7 +1,8 @@
 """What an alarm rule that is a calculated field costs, in two programs in turn: `python3 benches/alarm_rules.py BEFORE AFTER`.
 
-Each message of a load of 1,000 devices counts towards a rule that is never met. Both programs are alive; what is told is the processor time
-of the server a message, its medians, and the median of the rounds' ratios. ALARM_ROUNDS is how many rounds there are, of 5 s for each.
+Each message of a load of 1,000 devices counts towards a rule that is never met. Both programs are alive; what is told is the
+processor time of the server a message, its medians, and the median of the rounds' ratios. ALARM_ROUNDS is how many rounds there
+are, of 5 s for each.
 """
 
 from __future__ import annotations
@@ -17,33 +18,13 @@ from lab import Failed, Lab, Server, table
 
 ROUNDS = int(os.environ.get("ALARM_ROUNDS") or 5)
 SECONDS = 5
-LOAD = [
-    "--device-end",
-    "1000",
-    "--in-flight",
-    "10",
-    "--payload",
-    "ENERGY",
-    "--probes",
-    "0",
-]
+LOAD = ["--device-end", "1000", "--in-flight", "10", "--payload", "ENERGY", "--probes", "0"]
 
 
 def rule(key: str) -> dict:
     """A rule that counts and is never met."""
-    predicate = {
-        "type": "NUMERIC",
-        "operation": "GREATER",
-        "value": {"staticValue": 1e300},
-    }
-    filters = [
-        {
-            "argument": "value",
-            "valueType": "NUMERIC",
-            "operation": "AND",
-            "predicates": [predicate],
-        }
-    ]
+    predicate = {"type": "NUMERIC", "operation": "GREATER", "value": {"staticValue": 1e300}}
+    filters = [{"argument": "value", "valueType": "NUMERIC", "operation": "AND", "predicates": [predicate]}]
     condition = {"expression": {"type": "SIMPLE", "operation": "AND", "filters": filters}}
     return {
         "name": "Never",
@@ -67,10 +48,7 @@ class Side:
         rest = Rest.administrator(self.server.http)
         device = rest.get("/api/tenant/devices?pageSize=1&page=0&sortProperty=createdTime&sortOrder=DESC")["data"][0]
         keys = rest.get(f"/api/plugins/telemetry/DEVICE/{device['id']['id']}/keys/timeseries")
-        rest.post(
-            "/api/alarm/rule",
-            {"entityId": device["deviceProfileId"]} | rule(sorted(keys)[0]),
-        )
+        rest.post("/api/alarm/rule", {"entityId": device["deviceProfileId"]} | rule(sorted(keys)[0]))
         self.measure()
 
     def measure(self) -> float:
@@ -91,11 +69,8 @@ def main() -> None:
             side.server.stop()
     medians = [statistics.median(side) for side in zip(*rounds, strict=True)]
     ratio = statistics.median(then / now for then, now in rounds)
-    table(
-        "An alarm rule for each message",
-        ["", "before, µs a message", "after", "ratio"],
-        [["1,000 × 10", *medians, ratio]],
-    )
+    head = ["", "before, µs a message", "after", "ratio"]
+    table("An alarm rule for each message", head, [["1,000 × 10", *medians, ratio]])
 
 
 if __name__ == "__main__":
