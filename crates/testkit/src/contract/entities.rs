@@ -22,7 +22,7 @@ mod rpcs;
 pub(super) mod rule_chains;
 mod saving;
 mod searching;
-mod set_aside;
+pub(super) mod set_aside;
 mod settings;
 mod sign_ins;
 mod tenant_isolation;

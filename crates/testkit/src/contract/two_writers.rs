@@ -4,26 +4,19 @@
 
 use std::future::Future;
 
-use bytes::Bytes;
-use fieldline_core::ports::{
-    EntityStores, SavedBy, SetAsideQuota, SetAsideRawRecord, StoreErrorKind, StoreResult, TokenFamily,
-};
-use fieldline_model::entity::{
-    AdminSettings, Authority, Device, OtaKind, OtaPackageInfo, RuleChainMetaData, SetAsideInfo,
-    SetAsideReason, User,
-};
+use fieldline_core::ports::{EntityStores, SavedBy, StoreErrorKind, StoreResult, TokenFamily};
+use fieldline_model::entity::{AdminSettings, Authority, Device, OtaPackageInfo, RuleChainMetaData, User};
 use fieldline_model::page::PageLink;
-use fieldline_model::{
-    AdminSettingsId, CustomerId, DeviceId, OtaPackageId, RuleChainId, SetAsideId, TenantId, new_uuid,
-};
+use fieldline_model::{AdminSettingsId, CustomerId, OtaPackageId, RuleChainId, TenantId, new_uuid};
 use serde_json::json;
 
 use super::entities::alarms::{draft, raise};
 use super::entities::fixture::{
     EntityFixture, NOW, customer, device, device_profile, tenant, tenant_profile, token, user,
 };
-use super::entities::ota::package;
+use super::entities::ota::uploaded;
 use super::entities::rule_chains::{metadata, node, saved_chain};
+use super::entities::set_aside::{record, room};
 use super::entities::versions::dashboard;
 
 /// How often each promise is tried.
@@ -530,26 +523,8 @@ pub async fn packages_of_two_writers_stay_within_what_their_tenant_may_have(
 ) {
     for round in 0..ROUNDS {
         let world = EntityFixture::new(first, &format!("T{round}")).await;
-        let mut whole = Vec::new();
-        for version in ["1", "2"] {
-            let packages = &first.ota_packages;
-            let saved = packages
-                .insert(package(&world, OtaKind::Firmware, version))
-                .await
-                .unwrap();
-            let upload = new_uuid();
-            packages.begin_upload(world.tenant, upload, NOW).await.unwrap();
-            packages
-                .append(upload, 0, Bytes::from_static(b"data"))
-                .await
-                .unwrap();
-            let ready = OtaPackageInfo {
-                data_size: Some(4),
-                ..saved
-            };
-            whole.push((ready, upload));
-        }
-        let [(mine, my_upload), (yours, your_upload)]: [_; 2] = whole.try_into().unwrap();
+        let (mine, my_upload) = uploaded(&world, "1").await;
+        let (yours, your_upload) = uploaded(&world, "2").await;
         let (a, b) = (first.ota_packages.clone(), second.ota_packages.clone());
         let attached: (Option<OtaPackageInfo>, Option<OtaPackageInfo>) = both(
             async move { a.attach(mine, my_upload, Some(7)).await.unwrap() },
@@ -570,45 +545,21 @@ pub async fn packages_of_two_writers_stay_within_what_their_tenant_may_have(
     }
 }
 
-/// Records that two set aside at once, for which older ones of each other's tenants make room, wait for one another without end
-/// nowhere, and stay within their room.
+/// Two who set records aside at once, for which older ones of the other's tenant make room, don't wait for one another without end,
+/// and the records stay within their room.
 pub async fn records_set_aside_by_two_writers_stay_within_their_room(
     first: &EntityStores,
     second: &EntityStores,
 ) {
-    const SIZE: u64 = 100;
-    let room = SetAsideQuota {
-        of_tenant: 4 * (SIZE + SetAsideQuota::OVERHEAD),
-        in_total: 5 * (SIZE + SetAsideQuota::OVERHEAD),
-    };
     let tenants = [
         EntityFixture::new(first, "a").await.tenant,
         EntityFixture::new(first, "b").await.tenant,
     ];
-    let records = move |tenant: TenantId| {
-        (0..2 * ROUNDS as i64).map(move |n| SetAsideRawRecord {
-            info: SetAsideInfo {
-                id: SetAsideId(new_uuid()),
-                created_time: NOW + n,
-                tenant_id: tenant,
-                entity_id: DeviceId::new().into(),
-                queue_name: "Main".into(),
-                partition: 1,
-                offset: n,
-                received_time: NOW,
-                reason: SetAsideReason::KilledProcess,
-                details: String::new(),
-                deaths: 2,
-                size: SIZE as i64,
-            },
-            bytes: Bytes::from(vec![0; SIZE as usize]),
-        })
-    };
     let keep_all = |stores: &EntityStores, tenant| {
         let aside = stores.set_aside.clone();
         async move {
-            for record in records(tenant) {
-                aside.keep(&record, room).await.unwrap();
+            for at in 0..2 * ROUNDS as i64 {
+                aside.keep(&record(tenant, at), room(4, 5)).await.unwrap();
             }
         }
     };

@@ -9,14 +9,11 @@ use fieldline_model::entity::{ChecksumAlgorithm, Device, OtaKind, OtaPackageInfo
 use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{DeviceId, EntityId, OtaPackageId, TenantId, new_uuid};
 use serde_json::json;
+use uuid::Uuid;
 
 use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
-pub(in crate::contract) fn package(
-    world: &EntityFixture<'_>,
-    kind: OtaKind,
-    version: &str,
-) -> OtaPackageInfo {
+fn package(world: &EntityFixture<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
     OtaPackageInfo {
         id: OtaPackageId::new(),
         created_time: NOW,
@@ -31,6 +28,29 @@ pub(in crate::contract) fn package(
         additional_info: Some(json!({ "description": "δ" })),
         ..OtaPackageInfo::default()
     }
+}
+
+/// A package whose four bytes are uploaded and not attached yet, with their upload.
+pub(in crate::contract) async fn uploaded(
+    world: &EntityFixture<'_>,
+    version: &str,
+) -> (OtaPackageInfo, Uuid) {
+    let packages = &world.stores.ota_packages;
+    let saved = packages
+        .insert(package(world, OtaKind::Firmware, version))
+        .await
+        .unwrap();
+    let upload = new_uuid();
+    packages.begin_upload(world.tenant, upload, NOW).await.unwrap();
+    packages
+        .append(upload, 0, Bytes::from_static(b"data"))
+        .await
+        .unwrap();
+    let whole = OtaPackageInfo {
+        data_size: Some(4),
+        ..saved
+    };
+    (whole, upload)
 }
 
 /// A package with data of a piece and a half.
@@ -320,21 +340,7 @@ pub async fn packages_stay_within_what_their_tenant_may_have(stores: &EntityStor
     let packages = &stores.ota_packages;
     let mut uploads = Vec::new();
     for version in ["1", "2"] {
-        let saved = packages
-            .insert(package(&world, OtaKind::Firmware, version))
-            .await
-            .unwrap();
-        let upload = new_uuid();
-        packages.begin_upload(world.tenant, upload, NOW).await.unwrap();
-        packages
-            .append(upload, 0, Bytes::from_static(b"data"))
-            .await
-            .unwrap();
-        let whole = OtaPackageInfo {
-            data_size: Some(4),
-            ..saved
-        };
-        uploads.push((whole, upload));
+        uploads.push(uploaded(&world, version).await);
     }
     assert_eq!(
         packages.data_bytes(world.tenant).await.unwrap(),

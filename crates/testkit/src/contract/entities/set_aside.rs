@@ -22,7 +22,7 @@ const KEPT: SetAsideOutcome = SetAsideOutcome {
 };
 
 /// A record of a tenant that was set aside at a time.
-fn record(tenant: TenantId, at: i64) -> SetAsideRawRecord {
+pub(in crate::contract) fn record(tenant: TenantId, at: i64) -> SetAsideRawRecord {
     SetAsideRawRecord {
         info: SetAsideInfo {
             id: SetAsideId(new_uuid()),
@@ -50,7 +50,7 @@ fn stored(record: &SetAsideRawRecord) -> SetAsideRawRecord {
 }
 
 /// Room for so many records.
-const fn room(of_tenant: u64, in_total: u64) -> SetAsideQuota {
+pub(in crate::contract) const fn room(of_tenant: u64, in_total: u64) -> SetAsideQuota {
     let each = SIZE + SetAsideQuota::OVERHEAD;
     SetAsideQuota {
         of_tenant: of_tenant * each,
