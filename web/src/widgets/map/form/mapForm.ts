@@ -22,7 +22,7 @@ const PROVIDERS = [
   { value: "tencent", label: "Tencent" },
   { value: "custom", label: "Address of tiles" },
 ];
-const STYLES: Readonly<Record<string, readonly { value: string; label: string }[]>> = {
+export const STYLES: Readonly<Record<string, readonly { value: string; label: string }[]>> = {
   openstreet: [
     { value: "OpenStreetMap.Mapnik", label: "Streets" },
     { value: "OpenStreetMap.HOT", label: "Streets, humanitarian" },
