@@ -191,3 +191,39 @@ test("a state opens beside what was clicked, and in its right part on phones", a
   await expect(page.getByRole("region", { name: "Fourth" })).toBeVisible();
   await expect(page.getByRole("region", { name: "Third" })).toHaveCount(0);
 });
+
+test("a state over a dashboard has the toolbar that its action leaves it, with a time of its own", async ({ page, program }) => {
+  const open = (name: string, how: object): object => ({ name, type: "openDashboardState", targetDashboardStateId: "more", setEntityId: false, ...how });
+  const actions = [
+    open("Beside", { openInPopover: true, popoverWidth: "600px", popoverHeight: "300px", popoverHideDashboardToolbar: false }),
+    open("Over", { openInSeparateDialog: true, dialogHideDashboardToolbar: false }),
+    open("Bare", { openInSeparateDialog: true }),
+  ];
+  const card = (title: string, of: object): object => ({ typeFullFqn: "system.cards.markdown_card", config: { title, showTitle: true, settings: { markdownTextPattern: title, useMarkdownTextFunction: false }, datasources: [], actions: of } });
+  const state = (name: string, widget: string, root: boolean): object => ({ name, root, layouts: { main: { widgets: { [widget]: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } } } });
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
+    title: "Toolbars",
+    configuration: { widgets: { first: card("First", { headerButton: actions }), second: card("Second", {}) }, states: { default: state("Start", "first", true), more: state("More", "second", false) }, timewindow: { realtime: { timewindowMs: 3_600_000 } } },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
+  const over = page.getByRole("dialog", { name: "More" });
+  for (const name of ["Beside", "Over"]) {
+    await page.getByRole("button", { name }).click();
+    await expect(over.getByRole("region", { name: "Second" })).toBeVisible();
+    await over.getByRole("button", { name: "Time: last hour" }).click();
+    const form = page.getByRole("dialog", { name: "Time: last hour" });
+    await form.getByRole("combobox", { name: "Time", exact: true }).click();
+    await page.getByRole("option", { name: "last day", exact: true }).click();
+    await form.getByRole("button", { name: "Show" }).click();
+    await expect(over.getByRole("button", { name: "Time: last day" })).toBeVisible();
+    await over.getByRole("button", { name: "Full screen" }).click();
+    expect((await over.boundingBox())?.width).toBeGreaterThan(1_200);
+    await over.getByRole("button", { name: "Leave full screen" }).click();
+    await (name === "Beside" ? page.getByText("Overview").first().click() : over.getByRole("button", { name: "Close" }).click());
+    await expect(over).toHaveCount(0);
+    await expect(page.getByRole("button", { name: "Time: last hour" })).toBeVisible();
+  }
+  await page.getByRole("button", { name: "Bare" }).click();
+  await expect(over.getByRole("region", { name: "Second" })).toBeVisible();
+  await expect(over.getByRole("button", { name: /^Time:/ })).toHaveCount(0);
+});

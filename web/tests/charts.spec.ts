@@ -94,6 +94,12 @@ test("charts of all kinds show what is stored, with axes, thresholds, states and
   // The system may change the scheme while somebody looks: the palette follows at once.
   const mark = region("Axes").getByRole("button", { name: "Temperature" }).locator("i");
   await expect(mark).toHaveCSS("background-color", "rgb(33, 150, 243)");
+  const drawn = (): Promise<string> => region("Axes").locator("canvas").evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const before = await drawn();
+  await page.getByRole("button", { name: "tenant@thingsboard.org" }).click();
+  await page.getByRole("menuitemradio", { name: "High contrast" }).click();
+  await page.keyboard.press("Escape");
+  await expect.poll(drawn).not.toBe(before);
   await page.emulateMedia({ colorScheme: "dark" });
   await expect(mark).toHaveCSS("background-color", "rgb(100, 181, 246)");
   await page.evaluate(() => localStorage.setItem("mantine-color-scheme-value", "dark"));
@@ -272,6 +278,15 @@ test("shares of latest values are drawn, hidden and summed up; a chart is a tabl
   await expect(region("Ring").locator("svg")).toContainText("112.5 kW");
   await expect(region("Course").locator("canvas")).toBeVisible();
   await page.screenshot({ path: "test-results/screens/shares_light.png" });
+  const drawnIn = (name: string, drawing: string) => region(name).locator(`svg :is(${drawing})`).first();
+  await expect(drawnIn("Ring", "path")).toHaveAttribute("fill", "#2196f3");
+  await page.emulateMedia({ colorScheme: "dark" });
+  for (const name of ["Ring", "Petals"]) {
+    await expect(drawnIn(name, "path"), name).toHaveAttribute("fill", "#64b5f6");
+  }
+  await expect(region("Pie").getByRole("button", { name: "west" }).locator("i")).toHaveCSS("background-color", "rgb(229, 115, 115)");
+  await expect(region("Gauge").locator("svg")).toHaveCSS("color", "rgb(100, 181, 246)");
+  await page.screenshot({ path: "test-results/screens/shares_dark.png" });
   await region("Course").hover();
   await region("Course").getByRole("button", { name: /Save what Course/ }).click();
   await page.getByRole("menuitem", { name: "Show as a table" }).click();

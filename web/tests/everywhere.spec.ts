@@ -13,7 +13,7 @@ const TENANT = ["/home", "/entities/devices", "/alarms/alarms", "/dashboards", "
 const HALL = "The hall with a name that needs more than one line";
 const SYSTEM = ["/home", "/tenants", "/tenantProfiles", "/settings/general", "/settings/outgoing-mail", "/overload"];
 
-/** What reaches beyond the edges: the page, tables that need moving sideways, and controls that are not wholly in view. Rows of tabs, drawings, and at a desk tables of many columns may be moved. */
+/** What reaches beyond the edges: the page, tables that need moving sideways, and controls that are not wholly in view. Rows of tabs and of a dashboard's tools, drawings, and at a desk tables of many columns may be moved. */
 async function beyond(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const name = (element: Element): string => `${element.tagName} ${element.getAttribute("aria-label") ?? ""} ${(element.textContent ?? "").slice(0, 40)}`.trim();
@@ -27,7 +27,7 @@ async function beyond(page: Page): Promise<string[]> {
     }
     for (const control of document.querySelectorAll("header :is(button, a), main :is(button, a, input, select, textarea)")) {
       const { left, right, width } = control.getBoundingClientRect();
-      const isMovable = control.closest("[role=tablist], .react-flow, [style*='overflow']") !== null || (innerWidth >= 500 && control.closest("table") !== null);
+      const isMovable = control.closest("[role=tablist], [class*='_tools_'], .react-flow, [style*='overflow']") !== null || (innerWidth >= 500 && control.closest("table") !== null);
       if (width > 0 && !isMovable && getComputedStyle(control).clipPath === "none" && (left < -1 || right > clientWidth + 1)) {
         found.push(`out of view: ${name(control)}`);
       }
@@ -208,4 +208,62 @@ test("what fails says what happened and what to do, in the language of the perso
   await page.unrouteAll();
   await dialog.getByRole("button", { name: "Hinzufügen" }).click();
   await expect(dialog.getByRole("alert")).toHaveText("Anlage: diesen Wert von „Name“ gibt es schon.");
+});
+
+/** A dashboard with widgets that are wide, and a rule chain with a node that has a long form. */
+async function edited(program: Program): Promise<{ board: string; chain: string }> {
+  const key = { name: "temperature", label: "Temperature in the middle of the large hall", type: "timeseries", units: "°C", decimals: 1, settings: {} };
+  const widget = (fqn: string, title: string, type: string): object => ({ typeFullFqn: `system.${fqn}`, type, sizeX: 12, sizeY: 6, config: { title, showTitle: true, settings: {}, datasources: [{ type: "entity", entityAliasId: "a", dataKeys: [key] }] } });
+  const widgets = { one: widget("time_series_chart", "Course of a rather long name that hardly fits", "timeseries"), two: widget("cards.entities_table", "Table", "latest"), three: widget("cards.value_card", "Value", "latest") };
+  const places = Object.fromEntries(Object.keys(widgets).map((name, n) => [name, { col: (n % 2) * 12, row: Math.floor(n / 2) * 6, sizeX: 12, sizeY: 6 }]));
+  const { id } = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
+    title: HALL,
+    configuration: {
+      widgets,
+      entityAliases: { a: { id: "a", alias: "Device", filter: { type: "entityName", entityType: "DEVICE", entityNameFilter: "Test Device A" } } },
+      states: { default: { name: "One", root: true, layouts: { main: { widgets: places, gridSettings: { columns: 24 } } } } },
+    },
+  });
+  const chain = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/ruleChain", { name: "A rule chain with a name that is long" });
+  const node = { type: "org.thingsboard.rule.engine.rest.TbRestApiCallNode", name: "Call", configuration: {}, additionalInfo: { layoutX: 100, layoutY: 150 } };
+  await program.call("TENANT_ADMIN", "/api/ruleChain/metadata", { ruleChainId: { entityType: "RULE_CHAIN", id: chain.id.id }, firstNodeIndex: 0, nodes: [node], connections: [], ruleChainConnections: [] });
+  return { board: id.id, chain: chain.id.id };
+}
+
+test("dashboards, their editor and the editor of rule chains fit the phone and the wall, and axe has no findings", async ({ page, program }) => {
+  test.setTimeout(300_000);
+  const { board, chain } = await edited(program);
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  await logIn(page, program, "TENANT_ADMIN", "/home");
+  const check = async (name: string): Promise<void> => {
+    const { width } = page.viewportSize() ?? PHONE;
+    const soft = expect.configure({ soft: true });
+    await soft.poll(() => beyond(page), { message: `${name} ${width}`, timeout: 10_000 }).toEqual([]);
+    await soft.poll(() => findings(page), { message: `${name} ${width} axe`, timeout: 20_000 }).toEqual([]);
+    await page.screenshot({ path: `test-results/screens/everywhere_${name}_${width}.png` });
+  };
+  for (const size of [PHONE, WALL]) {
+    await page.setViewportSize(size);
+    await page.goto(`${program.url}/dashboards/${board}`);
+    await expect(page.getByRole("region", { name: "Value" })).toBeVisible();
+    await check("dashboard");
+    await page.goto(`${program.url}/dashboards/${board}?edit=true`);
+    await page.getByRole("button", { name: /^Value: / }).click();
+    const panel = page.getByRole("complementary", { name: "The chosen widget" });
+    await expect(panel.getByRole("heading", { name: "Settings" })).toBeVisible();
+    for (const tab of ["Widget", "Actions", "Card", "Data", "JSON"]) {
+      await panel.getByRole("tab", { name: tab, exact: true }).click();
+      await expect(panel.getByRole("tabpanel", { name: tab, exact: true })).toBeVisible();
+      await check(`editor_${tab.toLowerCase()}`);
+    }
+    await page.goto(`${program.url}/ruleChains/${chain}`);
+    await page.locator('[data-node-name="Call"]').click();
+    await expect(page.getByRole("radiogroup", { name: "How the configuration is shown" })).toBeVisible();
+    await check("rulechain");
+    // All of a form that is longer than the screen can be got at, and the tools above it as well.
+    const side = page.getByRole("complementary", { name: "Details" });
+    await side.getByRole("checkbox").last().click({ trial: true });
+    await page.getByRole("button", { name: "Edit", exact: true }).click({ trial: true });
+    expect(await page.evaluate(() => [...document.querySelectorAll("main div, main aside")].filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === "auto").map((one) => one.className))).toEqual([]);
+  }
 });

@@ -191,3 +191,21 @@ test("an old type has the form of its schema", async ({ page, program }) => {
   const { settings } = await saved(page, program, id);
   expect(settings).toEqual({ strange: 7, word: "Welcome", loud: true, sign: "!!", names: [{ name: "Ada" }], matrix: [[1, 2], [3]] });
 });
+
+test("a map of an old dashboard is set by a form, and keeps its old names", async ({ page, program }) => {
+  test.setTimeout(120_000);
+  await page.route(/^https:/, (route) => route.fulfill({ contentType: "image/svg+xml", body: PIXEL }));
+  await pump(program, "Pump old", "map pump", { latitude: 48.1, longitude: 11.5 });
+  const dataKeys = ["latitude", "longitude"].map((name) => ({ name, label: name, type: "timeseries", settings: {} }));
+  const { id, panel, drawn } = await open(page, program, { typeFullFqn: "system.maps_v2.openstreetmap", type: "latest", config: { title: "W", settings: { provider: "openstreet-map", strange: { kept: true } }, datasources: [{ type: "entity", entityAliasId: "a", dataKeys }] } });
+  const marker = drawn.locator(".leaflet-marker-icon").filter({ hasText: "Pump old" });
+  await expect(marker).toBeVisible();
+  await panel.getByRole("textbox", { name: "Pattern", exact: true }).first().fill("This is ${entityName}");
+  await expect(marker).toHaveText("This is Pump old");
+  await choose(page, panel, "Provider", "HERE");
+  await panel.getByRole("textbox", { name: "API key" }).fill("secret");
+  await choose(page, panel, "Style", "Streets by night");
+  expect(await findings(page)).toEqual([]);
+  const { settings } = await saved(page, program, id);
+  expect(settings).toEqual({ provider: "here", mapProviderHere: "HERE.normalNight", credentials: { apiKey: "secret" }, label: "This is ${entityName}", strange: { kept: true } });
+});

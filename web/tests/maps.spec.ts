@@ -40,10 +40,11 @@ const widgets: Record<string, object> = {
       }),
     ],
     polygons: [layer({ polygonKey: place("area", "attribute"), fillType: "stripe" })],
+    mapActionButtons: [{ label: "Elsewhere", color: "#c92a2a", action: { type: "openDashboardState", targetDashboardStateId: "other" } }],
   }),
   plan: widget("system.image_map", "Plan", { mapType: "image", imageSource: { sourceType: "image", url: PIXELS }, markers: [layer({ xKey: place("xPos"), yKey: place("yPos") })] }),
   many: widget("system.map", "Many", { mapType: "geoMap", markers: [layer({ dsEntityAliasId: "many", xKey: place("latitude", "attribute"), yKey: place("longitude", "attribute"), markerClustering: { enable: true } })] }),
-  trip: widget("system.trip_map", "Trip", { mapType: "geoMap", trips: [layer({ showPoints: true })], tripTimeline: { showTimelineControl: true, timeStep: 1_000 } }),
+  trip: widget("system.trip_map", "Trip", { mapType: "geoMap", trips: [layer({ showPoints: true })], tripTimeline: { showTimelineControl: true, timeStep: 1_000, timestampFormat: { format: "yyyy-MM-dd HH:mm:ss" } } }),
   old: widget(
     "system.maps_v2.openstreetmap",
     "Old",
@@ -116,6 +117,8 @@ test("maps show and follow places, and foreign text and code stay harmless", asy
   const newest = await trip.locator(".leaflet-marker-icon").boundingBox();
   await trip.getByRole("slider", { name: "Moment" }).focus();
   await page.keyboard.press("Home");
+  await expect(trip.locator("output")).toHaveText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  await expect(globe.getByRole("button", { name: "Elsewhere" })).toHaveCSS("color", "rgb(201, 42, 42)");
   await expect.poll(async () => (await trip.locator(".leaflet-marker-icon").boundingBox())?.y).toBeGreaterThan(newest?.y ?? Infinity);
 
   // The list leads to things without a pointer.

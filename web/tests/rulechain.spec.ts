@@ -225,11 +225,13 @@ test("whoever reads German has all that nodes say in German", async ({ page, pro
   const nodes = JSON.parse(readFileSync("src/i18n/de.nodes.json", "utf8")) as Record<string, string>;
   expect(Object.keys(nodes).filter((text) => !shown.has(text))).toEqual([]);
   const id = await newChain(program, "Deutsch");
-  await program.call("TENANT_ADMIN", "/api/ruleChain/metadata", { ruleChainId: { entityType: "RULE_CHAIN", id }, firstNodeIndex: 0, nodes: [{ type: "org.thingsboard.rule.engine.telemetry.TbMsgAttributesNode", name: "Attribute", configuration: {}, additionalInfo: { layoutX: 300, layoutY: 150 } }], connections: [], ruleChainConnections: [] });
+  await program.call("TENANT_ADMIN", "/api/ruleChain/metadata", { ruleChainId: { entityType: "RULE_CHAIN", id }, firstNodeIndex: 0, nodes: [{ type: "org.thingsboard.rule.engine.telemetry.TbMsgAttributesNode", name: "Attribute", configuration: {}, additionalInfo: { layoutX: 300, layoutY: 150 } }, { type: "org.thingsboard.rule.engine.rest.TbRestApiCallNode", name: "Anruf", configuration: { parseToPlainText: false }, additionalInfo: { layoutX: 300, layoutY: 300 } }], connections: [], ruleChainConnections: [] });
   await logIn(page, program, "TENANT_ADMIN", `/ruleChains/${id}`);
   await page.evaluate(() => localStorage.setItem("fieldline_language", "de"));
   await page.reload();
   await box(page, "Attribute").click();
   await expect(page.getByText("Speichert Attribute mit einstellbarem Bereich")).toBeVisible();
   await expect(page.getByText("Nur geänderte Werte speichern")).toBeVisible();
+  await box(page, "Anruf").click();
+  await expect(page.getByText("Ob Anfragen ohne Inhalt gehen.")).toBeVisible();
 });

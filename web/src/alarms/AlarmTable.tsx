@@ -66,7 +66,7 @@ function Help({ rights, selects }: { rights: AlarmRights; selects: boolean }): R
     <Group gap="md" p={6} aria-label={t("Keys")} role="note">
       {keys.map(([key, what]) => (
         <Text key={key} size="xs">
-          <Kbd size="xs">{key}</Kbd> {t(what)}
+          <Kbd size="xs">{t(key)}</Kbd> {t(what)}
         </Text>
       ))}
     </Group>

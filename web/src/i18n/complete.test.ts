@@ -13,6 +13,9 @@ const TEXT = /(?:\bt\(\s*|\b(?:label|plural|singular|title|hint|action|help|sect
 /** Choices that are read as words, such as `SKIP_ALL_FAILURES`. */
 const CHOICES = /\boptions: \[((?:"[A-Z][A-Z_]+",?\s*)+)\]/g;
 
+/** Headings that are listed beside where they are translated, such as those of a table. */
+const LISTED = /\[((?:"[A-Z][^"\n]+",?\s*)+)\]\.map\(\((?:label|title)\b/g;
+
 function texts(): Set<string> {
   const found = new Set<string>();
   for (const name of readdirSync(root, { recursive: true }).map(String)) {
@@ -20,6 +23,9 @@ function texts(): Set<string> {
       const code = readFileSync(join(root, name), "utf8");
       for (const [, choices = ""] of code.matchAll(CHOICES)) {
         [...choices.matchAll(/"(\w+)"/g)].forEach(([, choice = ""]) => found.add(wordsOf(choice)));
+      }
+      for (const [, listed = ""] of code.matchAll(LISTED)) {
+        [...listed.matchAll(/"([^"\n]+)"/g)].forEach(([, text = ""]) => found.add(text));
       }
       const counted = [...code.matchAll(PLURAL)].flatMap(([, one, other]) => [one, other]);
       for (const text of [...[...code.matchAll(TEXT)].map(([, one]) => one), ...counted]) {

@@ -83,7 +83,7 @@ export default function CodeEditor({ label, value, language, onChange, words = [
       lintGutter(),
       keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap, ...searchKeymap]),
       EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ "aria-label": label }),
+      EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       EditorView.updateListener.of((update) => update.docChanged && change.current(update.state.doc.toString())),
       LOOK,
       ...(language === "HTML" || language === "CSS" ? [] : language === "JSON" ? [json(), linter(jsonParseLinter())] : [javascript(), javascriptLanguage.data.of({ autocomplete: completeFromList(start.current.words) }), syntaxErrors]),

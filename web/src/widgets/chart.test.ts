@@ -7,7 +7,8 @@ import { alarmsAsked, alarmsWithin } from "./timeChart/AlarmMarks";
 import { barSpan } from "./timeChart/bars";
 import { marksOf, rangeOf, timeTicks } from "./timeChart/scales";
 import { figuresOf, heightOf, prolonged, seriesOf } from "./timeChart/series";
-import { chartSettings, keyLook } from "./timeChart/settings";
+import { keyLook } from "./timeChart/keyLook";
+import { chartSettings } from "./timeChart/settings";
 import { nearestPoint, stacked, tableOf, thinned } from "./timeChart/table";
 import { datePattern } from "./dates";
 

@@ -67,6 +67,12 @@ export function inkColor(color: string): string {
   return brightness !== undefined && brightness < TOO_DARK ? `light-dark(${color}, color-mix(in srgb, ${color} 35%, white))` : color;
 }
 
+/** Returns a colour that was chosen. The greys that are black or white in part are those of a light theme, and stand for the present one. */
+export function chosen(value: unknown): string | undefined {
+  const color = safeColor(value);
+  return color === undefined || /^(rgba\(\s*(0,\s*0,\s*0|255,\s*255,\s*255)\s*,|rgb\(0, ?0, ?0\)$|#000(000)?$|#37383b$|#ccc$)/i.test(color) ? undefined : color;
+}
+
 function inRange(range: Json, value: number): boolean {
   const from = number(range["from"]);
   const to = number(range["to"]);

@@ -7,7 +7,8 @@ import { CHART_FORMS } from "./form/charts";
 import { TABLE_FORMS } from "./form/tables";
 import { formOf } from "./forms";
 import type { FormField } from "@/ui/form/values";
-import { chartSettings, keyLook } from "./timeChart/settings";
+import { keyLook } from "./timeChart/keyLook";
+import { chartSettings } from "./timeChart/settings";
 import { readDashboard } from "@/dashboard/model";
 import { freeKey, fromRows, withValue, type FormValues } from "@/ui/form/values";
 

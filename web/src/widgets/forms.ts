@@ -8,6 +8,7 @@ import { CHART_FORMS } from "./form/charts";
 import { TABLE_FORMS } from "./form/tables";
 import { HOME_FORMS } from "./home/forms";
 import { INPUT_FORMS } from "./input/forms";
+import { OLD_MAP_FORMS } from "./map/form/oldMaps";
 
 /** What can be set for the types whose names fit. */
 export interface WidgetForm {
@@ -28,7 +29,7 @@ export interface WidgetForm {
   settle?: (key: Json) => Json;
 }
 
-const FORMS: readonly WidgetForm[] = [...CONTROL_FORMS, ...INPUT_FORMS, ...HOME_FORMS, ...CHART_FORMS, ...TABLE_FORMS, ...CARD_FORMS];
+const FORMS: readonly WidgetForm[] = [...CONTROL_FORMS, ...INPUT_FORMS, ...HOME_FORMS, ...CHART_FORMS, ...TABLE_FORMS, ...CARD_FORMS, ...OLD_MAP_FORMS];
 
 /** Returns the declared form of a widget type; none where only JSON says more. */
 export function formOf(fqn: string): WidgetForm | undefined {

@@ -4,8 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { bodyOf } from "@/dashboard/actions";
 import { object } from "@/dashboard/json";
 import { callInSandbox } from "@/sandbox/calls";
-import { colorOf, safeColor } from "./color";
-import { chosen } from "./timeChart/settings";
+import { chosen, colorOf, safeColor } from "./color";
 
 /** Returns the colour of a value; the one that is given where settings name none or that of a light theme. */
 export function useColor(settings: unknown, value: unknown, otherwise: string): string {

@@ -2,7 +2,7 @@
 
 import { SegmentedControl } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
-import { useContext, useEffect, useMemo, useState, type CSSProperties, type ReactElement } from "react";
+import { useContext, useEffect, useMemo, useState, type CSSProperties, type ReactElement, type ReactNode } from "react";
 import type { Act } from "@/dashboard/actions";
 import { BoardContext, type Embedded } from "@/dashboard/board";
 import { layoutFor, type DashboardState, type Layout, type Split } from "@/dashboard/grid";
@@ -110,4 +110,15 @@ export function Board({ model, state, open, window, embedded }: BoardProps): Rea
       {state.right !== undefined && (!narrow || shown === "right") && <WidgetGrid key={`${state.id} right`} {...common} layout={state.right} style={narrow ? {} : right} />}
     </div>
   );
+}
+
+/** Draws the layouts of a state; nothing if there is no such state. */
+export type DrawState = (state: OpenState, embedded?: Embedded) => ReactNode;
+
+/** Returns what draws states of a dashboard with a window of time. */
+export function drawOn(model: Dashboard, window: TimeWindow): DrawState {
+  return (open, embedded) => {
+    const state = model.states.find((one) => one.id === open.id);
+    return state === undefined ? null : <Board key={open.id} model={model} state={state} open={open} window={window} {...(embedded === undefined ? {} : { embedded })} />;
+  };
 }

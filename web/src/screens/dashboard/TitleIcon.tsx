@@ -2,7 +2,7 @@
 
 import type { ReactElement } from "react";
 import { text, type Json } from "@/dashboard/model";
-import { chosen } from "@/widgets/timeChart/settings";
+import { chosen } from "@/widgets/color";
 import { Icon } from "@/icons/Icon";
 import { useDrawings } from "@/icons/drawings";
 import classes from "./dashboard.module.css";

@@ -67,7 +67,7 @@ export function textsOf(kind: string, isOperator: boolean): { label: string; adv
 /** Words of the server that subjects are made of. */
 const SUBJECTS: ReadonlySet<string> = new Set([
   "evaluations", "waiting calls", "waiting messages", "messages given up", "time series", "journal",
-  "tenant", "customer", "device", "gateway", "messages", "requests", "telemetry", "data points", "sessions", "subscriptions", "updates",
+  "tenant", "customer", "regular user", "public user", "device", "gateway", "WebSocket session", "messages", "requests", "telemetry messages", "telemetry data points", "sessions", "subscriptions", "updates",
   "Device API", "Telemetry persistence", "Rule Engine execution", "JavaScript functions execution", "Tbel functions execution", "Email messages", "SMS messages", "Alarms",
 ]);
 

@@ -172,7 +172,7 @@ function Field(field: FieldProps): ReactElement {
   }
   switch (typeOf(schema)) {
     case "boolean":
-      return <Checkbox size="xs" label={label} description={schema.description} checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} />;
+      return <Checkbox {...common} checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} />;
     case "number":
     case "integer":
       return (

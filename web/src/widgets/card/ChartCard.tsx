@@ -4,14 +4,15 @@ import { useContext, type ReactElement } from "react";
 import { aggregationIn } from "@/dashboard/aggregated";
 import { number, text, type Json } from "@/dashboard/json";
 import { fontStyle } from "@/dashboard/look";
-import type { DataKey } from "@/dashboard/model";
+import type { DataKey, Widget } from "@/dashboard/model";
 import { latestOf, type EntityValues } from "@/dashboard/source";
 import { TimeContext } from "@/dashboard/time/control";
 import { t } from "@/i18n";
+import { PALETTE, chosen, paletteColor } from "../color";
 import type { WidgetProps } from "../registry";
-import { chosen } from "../timeChart/settings";
 import { fillPattern, shownValue } from "../text";
 import { useColor } from "../useColor";
+import { useScheme } from "../useScheme";
 import { Course, endsOf } from "./Course";
 import { FitBox } from "./FitBox";
 import { fontOf, ValueDate, valueText } from "./parts";
@@ -19,6 +20,11 @@ import classes from "./card.module.css";
 
 const NAMES: Record<string, string> = { AVG: "average", MIN: "least", MAX: "greatest", SUM: "sum", COUNT: "count" };
 const TEXT = "var(--mantine-color-text)";
+
+function useCourseColor(widget: Widget, key: DataKey | undefined): string {
+  const scheme = useScheme(widget);
+  return key === undefined ? paletteColor(PALETTE[0] ?? TEXT, scheme) : paletteColor(chosen(key.color) ?? TEXT, scheme);
+}
 
 /** A value of one of the corners or of the middle. */
 function Part({ entity, dataKey, size }: { entity: EntityValues | undefined; dataKey: DataKey; size: number }): ReactElement {
@@ -48,6 +54,7 @@ function Aggregated({ widget, entities, sources, bounds }: WidgetProps): ReactEl
   const center = at("center")[0] ?? (source?.latestKeys.length === 0 ? key : undefined);
   const corner = (positions: string[]): DataKey[] => positions.flatMap(at);
   const subtitle = settings["showSubtitle"] === false ? "" : fillPattern(text(settings["subtitle"]) ?? "${entityName}", entity, [...(source?.dataKeys ?? []), ...(source?.latestKeys ?? [])]);
+  const courseColor = useCourseColor(widget, key);
   const ends = endsOf(points);
   const shown = (value: number): string => shownValue(String(value), { units: undefined, decimals: key?.decimals ?? 1 });
   return (
@@ -74,7 +81,7 @@ function Aggregated({ widget, entities, sources, bounds }: WidgetProps): ReactEl
             <span>{shown(ends[1])}</span>
             <span>{shown(ends[0])}</span>
           </div>
-          <Course points={points} bounds={bounds} color={key === undefined ? "#2196f3" : (chosen(key.color) ?? TEXT)} label={key?.label ?? ""} />
+          <Course points={points} bounds={bounds} color={courseColor} label={key?.label ?? ""} />
         </div>
       )}
       {settings["showDate"] !== false && latest !== undefined && latest.ts > 0 && <ValueDate ts={latest.ts} settings={settings} value={Number(latest.value)} zone={zone} />}
@@ -94,6 +101,7 @@ function ValueAndCourse({ widget, entities, sources, bounds }: WidgetProps): Rea
   const latest = points.at(-1) ?? (key === undefined || entity === undefined ? undefined : latestOf(entity, key));
   const value = number(latest?.value);
   const color = useColor(settings["valueColor"], value, TEXT);
+  const courseColor = useCourseColor(widget, key);
   return (
     <div className={classes["chartCard"]} data-layout={layoutOf(settings)}>
       {settings["showValue"] !== false && (
@@ -105,7 +113,7 @@ function ValueAndCourse({ widget, entities, sources, bounds }: WidgetProps): Rea
           </FitBox>
         </div>
       )}
-      <Course points={points} bounds={bounds} color={key === undefined ? "#2196f3" : (chosen(key.color) ?? TEXT)} label={key?.label ?? ""} filled={false} />
+      <Course points={points} bounds={bounds} color={courseColor} label={key?.label ?? ""} filled={false} />
     </div>
   );
 }

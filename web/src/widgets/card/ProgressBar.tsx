@@ -6,7 +6,7 @@ import { fontStyle } from "@/dashboard/look";
 import type { WidgetProps } from "../registry";
 import { shareOf, singleOf } from "../values";
 import { useColor } from "../useColor";
-import { chosen } from "../timeChart/settings";
+import { chosen } from "../color";
 import { fontOf, valueText } from "./parts";
 import classes from "./card.module.css";
 

@@ -2,11 +2,12 @@
 
 import type { ReactElement } from "react";
 import { number, text, type Json } from "@/dashboard/json";
-import { rangeColor } from "../color";
+import { PALETTE, paletteColor, rangeColor } from "../color";
 import { datePattern } from "../dates";
 import type { WidgetProps } from "../registry";
 import { shownValue } from "../text";
 import { useColor } from "../useColor";
+import { useScheme } from "../useScheme";
 import { scaleOf, singleOf } from "../values";
 import { Compass, Needle, Upright } from "./analogue";
 import { barColorOf, Lying, Ring } from "./digital";
@@ -34,7 +35,8 @@ export default function Gauge({ widget, sources }: WidgetProps): ReactElement {
   const scale = scaleOf(settings);
   const look = lookOf(widget.fqn, settings);
   const isDigital = look === "arc" || look === "donut" || look === "horizontalBar" || look === "verticalBar";
-  const plain = useColor(isDigital ? barColorOf(settings, scale) : (settings["needleColor"] ?? settings["colorNeedle"]), single.value, single.key?.color ?? "#2196f3");
+  const keyColor = paletteColor(single.key?.color ?? PALETTE[0] ?? "#2196f3", useScheme(widget));
+  const plain = useColor(isDigital ? barColorOf(settings, scale) : (settings["needleColor"] ?? settings["colorNeedle"]), single.value, keyColor);
   const color = (isDigital || look === "thermometer" ? rangeColor(settings["highlights"], single.value) : undefined) ?? plain;
   const key = { units: text(settings["units"]) ?? single.key?.units, decimals: number(settings["decimals"]) ?? number(settings["valueDec"]) ?? single.key?.decimals };
   const shown = single.point === undefined ? "–" : shownValue(single.point.value, key);
@@ -42,7 +44,7 @@ export default function Gauge({ widget, sources }: WidgetProps): ReactElement {
   const title = text(settings["title"]) ?? (isDigital && settings["showUnitTitle"] !== false ? text(settings["unitTitle"]) : undefined) ?? single.label;
   return (
     <figure className={classes["gauge"]}>
-      <svg viewBox="0 0 100 100" role="img" aria-label={`${title}: ${shown}`} data-value={shown} data-drawing {...(isDigital && single.key !== undefined ? { style: { color: single.key.color } } : {})}>
+      <svg viewBox="0 0 100 100" role="img" aria-label={`${title}: ${shown}`} data-value={shown} data-drawing {...(isDigital && single.key !== undefined ? { style: { color: keyColor } } : {})}>
         {look === "arc" && <Ring {...face} whole={false} />}
         {look === "donut" && <Ring {...face} whole />}
         {look === "needle" && <Needle {...face} />}

@@ -3,8 +3,7 @@
 import type { CSSProperties, ReactElement } from "react";
 import { list, number, object, text } from "@/dashboard/json";
 import { LETTERS_ON } from "@/dashboard/look";
-import { inkColor, safeColor, schemeOn } from "../color";
-import { chosen } from "../timeChart/settings";
+import { chosen, inkColor, safeColor, schemeOn } from "../color";
 import { onCircle, ringPath, ticksOf } from "../shapes";
 import { shareOf } from "../values";
 import { inkOf, LETTERS, short, type FaceProps } from "./digital";

@@ -3,8 +3,7 @@
 import type { CSSProperties, ReactElement } from "react";
 import { fontStyle } from "@/dashboard/look";
 import { list, number, object, text, type Json } from "@/dashboard/json";
-import { inkColor } from "../color";
-import { chosen } from "../timeChart/settings";
+import { chosen, inkColor } from "../color";
 import { onCircle } from "../shapes";
 import { shareOf } from "../values";
 import classes from "../gauge.module.css";

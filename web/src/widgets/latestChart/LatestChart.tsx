@@ -5,12 +5,12 @@ import { number, text, type Json } from "@/dashboard/json";
 import { fontStyle } from "@/dashboard/look";
 import { t } from "@/i18n";
 import { EmptyState } from "@/ui/feedback";
-import { PALETTE, safeColor } from "../color";
+import { PALETTE, chosen, paletteColor, safeColor } from "../color";
 import type { WidgetProps } from "../registry";
-import { chosen } from "../timeChart/settings";
 import { readings } from "../values";
 import { shownValue } from "../text";
 import { useColor } from "../useColor";
+import { useScheme } from "../useScheme";
 import { Columns, Net, Petals, Slices, type Share } from "./faces";
 import classes from "./latestChart.module.css";
 
@@ -24,12 +24,13 @@ function percentOf(share: Share, sum: number, settings: Json): string {
 export default function LatestChart({ widget, sources, entities }: WidgetProps): ReactElement {
   const { settings, fqn } = widget;
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const scheme = useScheme(widget);
   const many = entities.length > 1;
   const all = readings(sources).flatMap(({ entity, key, point }, n): Share[] => {
     const value = Number(point?.value);
     return point === undefined || point.value.trim() === "" || !Number.isFinite(value)
       ? []
-      : [{ id: `${entity.id.id} ${key.label}`, label: many ? `${entity.name} · ${key.label}` : key.label, value, shown: shownValue(point.value, key), color: (many ? PALETTE[n % PALETTE.length] : safeColor(key.color)) ?? "#2196f3" }];
+      : [{ id: `${entity.id.id} ${key.label}`, label: many ? `${entity.name} · ${key.label}` : key.label, value, shown: shownValue(point.value, key), color: paletteColor((many ? PALETTE[n % PALETTE.length] : safeColor(key.color)) ?? PALETTE[0] ?? "#2196f3", scheme) }];
   });
   if (settings["sortSeries"] === true) {
     all.sort((a, b) => b.value - a.value);

@@ -2,7 +2,7 @@
 
 import type { ReactElement } from "react";
 import { number, object, text, type Json } from "@/dashboard/json";
-import { chosen } from "../timeChart/settings";
+import { chosen } from "../color";
 import { onCircle, ringPath, slicesOf, ticksOf } from "../shapes";
 
 export interface Share {

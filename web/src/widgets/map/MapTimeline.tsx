@@ -1,8 +1,10 @@
 // The slider under trips: a moment, played at a speed.
 
 import { Button, Select } from "@mantine/core";
-import { useEffect, useMemo, useRef, useState, type ReactElement } from "react";
+import { useContext, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
+import { TimeContext } from "@/dashboard/time/control";
 import { formatTime, t } from "@/i18n";
+import { formattedDate, isAgo } from "../dates";
 import type { MapItem } from "./items";
 import type { Timeline } from "./model";
 import classes from "./map.module.css";
@@ -33,6 +35,8 @@ export default function MapTimeline({ timeline, items, onMoment }: Props): React
   const [speed, setSpeed] = useState(speeds[0] ?? 1);
   // As long as nobody has chosen a moment it is the newest.
   const moment = chosen === undefined ? to : Math.min(to, Math.max(from, chosen));
+  const zone = useContext(TimeContext)?.window.zone;
+  const words = timeline.timeFormat === undefined || isAgo(timeline.timeFormat) ? formatTime(moment) : formattedDate(moment, timeline.timeFormat, zone);
   const newest = useRef({ moment, to });
   newest.current = { moment, to };
   useEffect(() => onMoment(chosen === undefined ? undefined : moment), [onMoment, chosen, moment, items]);
@@ -69,7 +73,7 @@ export default function MapTimeline({ timeline, items, onMoment }: Props): React
       <input
         type="range"
         aria-label={t("Moment")}
-        aria-valuetext={to === 0 ? "" : formatTime(moment)}
+        aria-valuetext={to === 0 ? "" : words}
         min={from}
         max={to}
         step={timeline.step}
@@ -80,7 +84,7 @@ export default function MapTimeline({ timeline, items, onMoment }: Props): React
           setChosen(Number(event.currentTarget.value));
         }}
       />
-      {timeline.showTime && <output>{to === 0 ? t("No values in this time.") : formatTime(moment)}</output>}
+      {timeline.showTime && <output>{to === 0 ? t("No values in this time.") : words}</output>}
       <Select
         size="xs"
         w={80}

@@ -6,6 +6,7 @@ import { latestOf } from "@/dashboard/source";
 import { plural, t } from "@/i18n";
 import { EmptyState, notify } from "@/ui/feedback";
 import { useImage } from "@/ui/images";
+import { inkColor } from "../color";
 import type { WidgetProps } from "../registry";
 import { useMapItems, isPlaced, valuesBeside } from "./items";
 import { actionSource } from "./layer";
@@ -119,8 +120,8 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
               <MapGroups groups={groups} hidden={hidden} onChange={setHidden} />
             </Suspense>
           )}
-          {model.buttons.map(({ label, source }) => (
-            <Button key={source} size="compact-sm" variant="default" onClick={() => act(source, undefined)}>
+          {model.buttons.map(({ label, color, source }) => (
+            <Button key={source} size="compact-sm" variant="default" {...(color === undefined ? {} : { style: { color: inkColor(color) } })} onClick={() => act(source, undefined)}>
               {label}
             </Button>
           ))}

@@ -45,7 +45,7 @@ export interface ShapeLook {
   fillType: "color" | "image" | "stripe";
   fill: LayerColor;
   fillOpacity: number;
-  fillImage: { link: string; opacity: number; keepsAspect: boolean };
+  fillImage: { link: string; opacity: number; keepsAspect: boolean; angle: number; scale: number };
   stripe: { color: LayerColor; space: LayerColor; weight: number; spaceWeight: number; angle: number };
   stroke: LayerColor;
   strokeOpacity: number;
@@ -60,6 +60,8 @@ export interface TripLook {
   pathWeight: number;
   pathColor: LayerColor;
   arrows: boolean;
+  /** Whether what lies along the path is dashes instead of arrowheads. */
+  dashes: boolean;
   arrowColor: string | undefined;
   arrowSize: number;
   showPoints: boolean;
@@ -154,7 +156,7 @@ function readShape(layer: Json): ShapeLook {
     fillType: (["image", "stripe"] as const).find((one) => one === layer["fillType"]) ?? "color",
     fill: readColor(layer["fillColor"], "rgba(51,136,255,0.2)"),
     fillOpacity: number(layer["fillOpacity"]) ?? 1,
-    fillImage: { link: text(image["image"]) ?? "", opacity: number(image["opacity"]) ?? 1, keepsAspect: image["preserveAspectRatio"] !== false },
+    fillImage: { link: text(image["image"]) ?? "", opacity: number(image["opacity"]) ?? 1, keepsAspect: image["preserveAspectRatio"] !== false, angle: number(image["angle"]) ?? 0, scale: Math.max(0.01, number(image["scale"]) ?? 1) },
     stripe: {
       color: readColor(stripe["color"], "#8f8f8f"),
       space: readColor(stripe["spaceColor"], "rgba(143,143,143,0)"),
@@ -179,6 +181,7 @@ function readTrip(layer: Json): TripLook {
     pathWeight: number(layer["pathStrokeWeight"]) ?? 4,
     pathColor: readColor(layer["pathStrokeColor"], BLUE),
     arrows: layer["usePathDecorator"] === true,
+    dashes: layer["pathDecoratorSymbol"] === "dash",
     arrowColor: safeColor(layer["pathDecoratorSymbolColor"]),
     arrowSize: Math.min(60, Math.max(4, number(layer["pathDecoratorSymbolSize"]) ?? 10)),
     showPoints: layer["showPoints"] === true,

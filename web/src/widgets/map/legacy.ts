@@ -105,6 +105,8 @@ function trip(settings: Json, isAnimated: boolean): Json {
     pathStrokeWeight: settings["strokeWeight"] ?? 2,
     pathStrokeColor: path,
     usePathDecorator: settings["usePolylineDecorator"],
+    pathDecoratorSymbolSize: settings["decoratorSymbolSize"],
+    ...(settings["useDecoratorCustomColor"] === true ? { pathDecoratorSymbolColor: settings["decoratorCustomColor"] ?? "#000" } : {}),
     showPoints: settings["showPoints"],
     pointSize: settings["pointSize"],
     pointColor: color(settings, "useColorPointFunction", "pointColor", "colorPointFunction", "#1976d3"),
@@ -116,7 +118,7 @@ function trip(settings: Json, isAnimated: boolean): Json {
 export function convertOldMap(name: string, config: Json): Json {
   const settings = object(config["settings"]);
   const actions = object(config["actions"]);
-  const isImage = /image_map/.test(name) || settings["provider"] === "image-map";
+  const isImage = (settings["provider"] ?? (/image_map/.test(name) ? "image-map" : undefined)) === "image-map";
   const isAnimated = name === "maps_v2.test";
   const isTrip = isAnimated || /route_map/.test(name);
   const [xName, yName] = isImage
@@ -137,7 +139,7 @@ export function convertOldMap(name: string, config: Json): Json {
             xKey,
             yKey,
             ...marker(settings),
-            tooltip: tooltip(settings, names, true, tags),
+            tooltip: { ...tooltip(settings, names, true, tags), offsetX: settings["tooltipOffsetX"], offsetY: settings["tooltipOffsetY"] },
             click: first("markerClick"),
             edit: { enabledActions: settings["draggableMarker"] === true ? ALL : [] },
             ...(isTrip ? trip(settings, isAnimated) : {}),

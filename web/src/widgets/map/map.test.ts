@@ -64,6 +64,21 @@ describe("settings", () => {
   });
 });
 
+test("pictures of areas, marks along paths, buttons and moments look as stored", () => {
+  const map = readMap("system.trip_map", {
+    settings: {
+      polygons: [{ dsType: "entity", dsEntityAliasId: "a", fillType: "image", fillImage: { image: "x", angle: 45, scale: 2 } }],
+      trips: [{ dsType: "entity", dsEntityAliasId: "a", pathDecoratorSymbol: "dash" }],
+      mapActionButtons: ["#0000008a", "#c92a2a"].map((color) => ({ label: color, color, action: { type: "openURL" } })),
+      tripTimeline: { showTimelineControl: true, timestampFormat: { format: "HH:mm" } },
+    },
+  });
+  const [trip, area] = map.layers;
+  expect([trip?.trip.dashes, area?.shape.fillImage.angle, area?.shape.fillImage.scale]).toEqual([true, 45, 2]);
+  expect(map.buttons.map(({ color }) => color)).toEqual([undefined, "#c92a2a"]);
+  expect(map.timeline?.timeFormat).toEqual({ format: "HH:mm" });
+});
+
 describe("geometry", () => {
   test("only what has a valid place has one", () => {
     const layer = { x: [key("lat"), key("lat", "timeseries")], y: [key("lon"), key("lon", "timeseries")] };

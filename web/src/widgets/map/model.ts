@@ -2,6 +2,7 @@
 
 import { list, number, object, readKey, readSource, text, type DataKey, type Datasource, type Json } from "@/dashboard/model";
 import { actionsOf } from "@/dashboard/actions";
+import { safeColor } from "../color";
 import { readLayer, type LayerKind, type MapLayer } from "./layer";
 import { convertOldMap, defaultLayers } from "./legacy";
 
@@ -20,6 +21,8 @@ export interface Timeline {
   step: number;
   speeds: number[];
   showTime: boolean;
+  /** How the moment is written; as the language does without one. */
+  timeFormat: unknown;
 }
 
 export interface MapModel {
@@ -42,13 +45,15 @@ export interface MapModel {
   /** The closest zoom that fitting chooses. */
   fitZoom: number;
   /** Buttons over the map, with the names under which their actions are found. */
-  buttons: { label: string; source: string }[];
+  buttons: { label: string; color: string | undefined; source: string }[];
   /** Actions of layers, by the names under which a click asks for them. */
   actions: Json;
 }
 
 const KINDS: readonly LayerKind[] = ["trips", "markers", "polygons", "circles", "polylines"];
 const CORNERS = ["topleft", "topright", "bottomleft", "bottomright"] as const;
+/** Of buttons whose colour nobody has chosen: it is one for a light theme. */
+const USUAL_BUTTON = "#0000008a";
 /** The most entities of a layer, as ThingsBoard asks for them. */
 const PAGE = 16_384;
 
@@ -149,7 +154,8 @@ export function readMap(fqn: string, config: Json): MapModel {
   const buttons = list(settings["mapActionButtons"]).map(object).map((button, n) => {
     const source = `map button ${n}`;
     actions[source] = [{ name: text(button["label"]) ?? source, ...object(button["action"]) }];
-    return { label: text(button["label"]) ?? text(button["icon"]) ?? String(n + 1), source };
+    const color = safeColor(button["color"]);
+    return { label: text(button["label"]) ?? text(button["icon"]) ?? String(n + 1), color: color === undefined || color.toLowerCase() === USUAL_BUTTON ? undefined : color, source };
   });
   const image = object(settings["imageSource"]);
   const imageKey = image["sourceType"] === "entityKey" && image["entityKey"] !== undefined ? readKey(image["entityKey"], config) : undefined;
@@ -171,6 +177,7 @@ export function readMap(fqn: string, config: Json): MapModel {
             step: Math.max(100, number(timeline["timeStep"]) ?? 1_000),
             speeds: list(timeline["speedOptions"]).flatMap((speed) => number(speed) ?? []),
             showTime: timeline["showTimestamp"] !== false,
+            timeFormat: timeline["timestampFormat"] ?? undefined,
           }
         : undefined,
     controls: CORNERS.find((corner) => corner === settings["controlsPosition"]) ?? "topleft",

@@ -33,7 +33,7 @@ function patternOf(item: MapItem): SVGElement | undefined {
   }
   if (fillType === "image" && fillImage.link !== "") {
     const pattern = svgElement("pattern", { id, width: 1, height: 1, patternContentUnits: "objectBoundingBox" });
-    const image = svgElement("image", { width: 1, height: 1, opacity: fillImage.opacity, preserveAspectRatio: fillImage.keepsAspect ? "xMidYMid slice" : "none" });
+    const image = svgElement("image", { width: 1, height: 1, opacity: fillImage.opacity, preserveAspectRatio: fillImage.keepsAspect ? "xMidYMid slice" : "none", transform: `translate(0.5 0.5) rotate(${fillImage.angle}) scale(${fillImage.scale}) translate(-0.5 -0.5)` });
     void imageUrl(fillImage.link).then((url) => image.setAttribute("href", url), () => undefined);
     pattern.append(image);
     return pattern;

@@ -128,8 +128,8 @@ export class Trips {
       const step = steps[n];
       if (step !== undefined) {
         const element = document.createElement("div");
-        const { arrowColor, arrowSize } = layer.trip;
-        element.textContent = "▲";
+        const { arrowColor, arrowSize, dashes } = layer.trip;
+        element.textContent = dashes ? "❙" : "▲";
         element.style.cssText = `color: ${arrowColor ?? item.stroke}; transform: rotate(${directionAt(steps, n, this.plane().kind)}deg); font-size: ${arrowSize * 1.4}px; line-height: 16px; text-align: center`;
         arrows.addLayer(L.marker(this.plane().toLatLng(step.place), { icon: L.divIcon({ html: element, className: "", iconSize: [16, 16] }), interactive: false, keyboard: false }));
       }

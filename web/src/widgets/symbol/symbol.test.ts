@@ -31,6 +31,28 @@ test("a symbol is its drawing, and what it says about itself under what is store
   expect(symbol?.properties).toEqual({ color: { type: "color", value: "#00ff00" }, label: { type: "text", value: "Pump 1" }, look: { type: "fieldset", value: { size: { type: "number", value: 5 } } } });
 });
 
+test("properties begin with their own default, that of their group over it, and what is stored over both", () => {
+  const size = { id: "size", type: "number", default: 1 };
+  const properties = [
+    { id: "look", type: "fieldset", default: { size: 2, deep: { on: true } }, properties: [size, { id: "weight", type: "number", default: 4 }, { id: "deep", type: "fieldset", properties: [{ id: "on", type: "switch" }, size] }] },
+    { id: "lines", type: "array", arrayItemType: "fieldset", default: [{ size: 7 }, {}], properties: [size] },
+    { id: "emptied", type: "number", default: 5 },
+    { id: "tint", type: "color_settings" },
+  ];
+  const drawing = `<svg><tb:metadata><![CDATA[${JSON.stringify({ properties })}]]></tb:metadata></svg>`;
+  const plain = (value: unknown): unknown =>
+    Array.isArray(value)
+      ? value.map(plain)
+      : typeof value === "object" && value !== null
+        ? "type" in value && "value" in value
+          ? plain(value.value)
+          : Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one)]))
+        : value;
+  const read = (stored: object): unknown => plain(readSymbol(drawing, { properties: stored })?.properties);
+  expect(read({})).toEqual({ look: { size: 2, weight: 4, deep: { on: true, size: 1 } }, lines: [{ size: 7 }, { size: 1 }], emptied: 5, tint: { type: "constant", color: "#000" } });
+  expect(read({ look: { size: 3, deep: { size: 9 } }, lines: [], emptied: null })).toMatchObject({ look: { size: 3, weight: 4, deep: { on: true, size: 9 } }, lines: [], emptied: 0 });
+});
+
 test("a drawing without metadata is one that never changes, and other files are none", () => {
   expect(readSymbol("<svg><g/></svg>", {})).toMatchObject({ drawing: "<svg><g/></svg>", tags: [], behaviors: [], properties: {} });
   expect(readSymbol("<html>no</html>", {})).toBeUndefined();

@@ -72,27 +72,32 @@ export function withoutMetadata(content: string): string {
   return content.replace(METADATA, "");
 }
 
-const DEFAULTS: Record<string, unknown> = { text: "", textarea: "", number: 0, switch: false, color: "#000", select: "", units: "", icon: null, font: null };
+const DEFAULTS: Record<string, unknown> = {
+  text: "", textarea: "", password: "", javascript: "", json: "", html: "", css: "", markdown: "",
+  number: 0, switch: false, color: "#000", color_settings: { type: "constant", color: "#000" }, select: "", units: "", icon: null, font: null,
+};
 
 function readProperty(value: unknown, stored: unknown, fill: (pattern: string) => string): Property {
   const property = object(value);
   const type = text(property["type"]) ?? "text";
   if (type === "fieldset") {
-    return { type, value: readProperties(list(property["properties"]), object(stored), fill) };
+    return { type, value: readProperties(list(property["properties"]), object(stored), fill, object(property["default"])) };
   }
   if (type === "array") {
     const item = { ...property, type: property["arrayItemType"] };
     return { type, value: list(stored ?? property["default"]).map((one) => readProperty(item, one, fill)) };
   }
-  const found = stored ?? property["default"] ?? DEFAULTS[type] ?? null;
+  // A stored null is a field that somebody has emptied, which the default must not fill again.
+  const found = (stored === undefined ? property["default"] : stored) ?? DEFAULTS[type] ?? null;
   return { type, value: (type === "text" || type === "textarea") && typeof found === "string" ? fill(found) : found };
 }
 
-function readProperties(properties: unknown[], stored: Json, fill: (pattern: string) => string): Record<string, Property> {
+/** Reads properties; what a group says of its whole lies over what each of them begins with. */
+function readProperties(properties: unknown[], stored: Json, fill: (pattern: string) => string, whole: Json = {}): Record<string, Property> {
   return Object.fromEntries(
     properties.map(object).flatMap((property) => {
       const id = text(property["id"]);
-      return id === undefined || property["type"] === "htmlSection" ? [] : [[id, readProperty(property, stored[id], fill)]];
+      return id === undefined || property["type"] === "htmlSection" ? [] : [[id, readProperty({ ...property, default: merged(property["default"], whole[id]) }, stored[id], fill)]];
     }),
   );
 }

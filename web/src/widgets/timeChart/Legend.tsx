@@ -4,7 +4,8 @@ import type { ReactElement } from "react";
 import { t } from "@/i18n";
 import { shownValue } from "../text";
 import { figuresOf, type Figures, type Series } from "./series";
-import type { Band, ChartSettings } from "./settings";
+import type { ChartSettings } from "./settings";
+import type { Band } from "./thresholds";
 import classes from "./timeChart.module.css";
 
 interface LegendProps {

@@ -1,10 +1,8 @@
 // Lines, bars, points and states over time. Drawn on a canvas; a change of the data changes the chart, it is not made anew.
 
-import { useComputedColorScheme } from "@mantine/core";
 import { useContext, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { cardScheme } from "@/dashboard/look";
 import type { SourceValues } from "@/dashboard/source";
 import { serverNow } from "@/dashboard/time/clock";
 import { TimeContext } from "@/dashboard/time/control";
@@ -17,6 +15,7 @@ import { useRootScale } from "@/ui/rootScale";
 import { formattedDate } from "../dates";
 import type { WidgetProps } from "../registry";
 import { shownValue } from "../text";
+import { usePageLook, useScheme } from "../useScheme";
 import { SandboxedTexts } from "./functions";
 import { watchGestures } from "./gestures";
 import { Legend } from "./Legend";
@@ -123,12 +122,12 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const chart = useRef<uPlot>(undefined);
   const held = useRef<Held>(undefined);
   const time = useContext(TimeContext);
-  // The colours are drawn, so that a change of the scheme by the system, too, must draw anew.
-  const page = useComputedColorScheme("light", { getInitialValueInEffect: false });
+  // The colours are drawn, so that a change of them by the system, too, must draw anew.
+  const page = usePageLook();
+  const scheme = useScheme(widget);
   // Sizes of letters and of axes grow with the letters of the page.
   const scale = useRootScale();
   const settings = useMemo(() => chartSettings(widget), [widget, scale]);
-  const scheme = useMemo(() => cardScheme(widget.fqn, widget.config, widget.settings) ?? page, [widget, page]);
   const [width, setWidth] = useState(0);
   const [plotted, setPlotted] = useState<uPlot>();
   const base = useRef(bounds[0]).current;

@@ -2,7 +2,7 @@
 
 import type uPlot from "uplot";
 import { rootScale } from "@/ui/rootScale";
-import type { Threshold } from "./settings";
+import type { Threshold } from "./thresholds";
 
 /** A threshold whose value is known. */
 export interface Mark {

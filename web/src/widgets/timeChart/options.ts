@@ -7,7 +7,10 @@ import type { SandboxedTexts } from "./functions";
 import { drawMarks, drawPoints, type Mark, type Theme } from "./marks";
 import { rangeOf, stateRange, timeTicks, type Limits } from "./scales";
 import type { Series } from "./series";
-import type { Axis, Band, ChartSettings, Fill } from "./settings";
+import type { Axis } from "./axes";
+import type { Fill } from "./keyLook";
+import type { ChartSettings } from "./settings";
+import type { Band } from "./thresholds";
 import { shownValue } from "../text";
 
 /** What a chart looks at while it is drawn, and what changes without making it anew. */

@@ -2,7 +2,10 @@
 
 import type { DataKey } from "@/dashboard/model";
 import { latestOf, type SourceValues } from "@/dashboard/source";
-import type { Axis, ChartSettings, Threshold, ValueSource } from "./settings";
+import type { Axis } from "./axes";
+import type { ChartSettings } from "./settings";
+import type { ValueSource } from "./stored";
+import type { Threshold } from "./thresholds";
 import { shownValue } from "../text";
 import { converterOf } from "../units";
 import { datePattern, type TimeUnit } from "../dates";

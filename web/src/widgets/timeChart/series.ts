@@ -5,7 +5,9 @@ import { latestOf, type EntityValues, type Point, type SourceValues } from "@/da
 import { t } from "@/i18n";
 import { PALETTE, paletteColor, safeColor, type Scheme } from "../color";
 import { isFlot, keyFromFlot } from "./flot";
-import { keyLook, type ChartSettings, type ChartState, type KeyLook } from "./settings";
+import { keyLook, type KeyLook } from "./keyLook";
+import type { ChartSettings } from "./settings";
+import type { ChartState } from "./thresholds";
 
 export interface Series {
   /** Stays the same while the chart changes, so that what is hidden stays hidden. */

@@ -1,11 +1,10 @@
 // What actions open over a dashboard: states in dialogs, frames in which their code runs, and what code asks people.
 
-import { lazy, Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import type { Action, ActionOrigin, OverlayLook } from "@/dashboard/actions";
-import { BoardContext, type Board, type Embedded } from "@/dashboard/board";
+import { BoardContext, type Board } from "@/dashboard/board";
 import { noteClicks, recentClick, type ClickPlace } from "@/dashboard/lastClick";
 import type { CodeCall } from "@/dashboard/mobile";
-import type { Dashboard } from "@/dashboard/model";
 import { PartChoice } from "@/dashboard/part";
 import { endMade } from "@/dashboard/sharedSource";
 import type { EntityValues } from "@/dashboard/source";
@@ -14,6 +13,8 @@ import { useSession } from "@/app/session";
 import { forgetSandbox } from "@/sandbox/calls";
 import { hasConsents, useConsents } from "@/sandbox/consent";
 import { useQuestions } from "@/sandbox/questions";
+import { drawOn } from "../Board";
+import type { Shown } from "../shown";
 
 const CodeRun = lazy(() => import("./CodeRun"));
 const DeviceRun = lazy(() => import("./DeviceRun"));
@@ -39,15 +40,13 @@ export interface Call extends CodeCall {
 export interface BoardProps {
   id: string;
   title: string;
-  model: Dashboard;
+  /** What is shown: the dashboard as it is stored, and what has been chosen on it. */
+  shown: Shown;
   configuration: unknown;
   path: OpenState[];
   go: (path: OpenState[]) => void;
   openDashboard: Board["openDashboard"];
 }
-
-/** Draws the layouts of a state. */
-export type DrawState = (state: OpenState, embedded?: Embedded) => ReactNode;
 
 /** Code of more actions than these doesn't run at once; the oldest ends. */
 const MOST_JOBS = 4;
@@ -60,11 +59,9 @@ function endFunctions(): void {
 }
 
 /** Makes the board of a dashboard, which stays the same object, and what it opens. One that lies over another leaves questions to that. */
-export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { board: Board; host: ReactElement } {
+export function useBoard(props: BoardProps, isOver = false): { board: Board; host: ReactElement } {
   const newest = useRef(props);
   newest.current = props;
-  const drawing = useRef(draw);
-  drawing.current = draw;
   useLayoutEffect(() => (isOver ? undefined : endFunctions), [isOver]);
   const [jobs, setJobs] = useState<readonly Job[]>([]);
   const add = (job: Omit<Job, "id">): void => setJobs((before) => [...before, { ...job, id: nextJob++ }].slice(-MOST_JOBS));
@@ -78,12 +75,12 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
     (): Board => ({
       id: newest.current.id,
       title: newest.current.title,
-      model: () => newest.current.model,
+      model: () => newest.current.shown.model,
       code: () => JSON.stringify(newest.current.configuration),
       path: () => newest.current.path,
       go: (path) => newest.current.go(path),
       part: new PartChoice(),
-      draw: (state, embedded) => drawing.current(state, embedded),
+      draw: (state, embedded) => drawOn(newest.current.shown.model, newest.current.shown.time.window)(state, embedded),
       openOver: (state, look) => setOverlay({ state, look, clicked: recentClick() }),
       openDashboard: (...to) => newest.current.openDashboard(...to),
       runCode: (action, entity, origin) => add({ action, entity, origin }),
@@ -104,7 +101,7 @@ export function useBoard(props: BoardProps, draw: DrawState, isOver = false): { 
       </Suspense>
       <Suspense>{isAsked && !isOver && <QuestionDialog />}</Suspense>
       <Suspense>{!isOver && hasConsents() && <ConsentNote board={board} userId={user.id.id} />}</Suspense>
-      <Suspense>{overlay !== undefined && <StateOverlay key={JSON.stringify(overlay.state)} {...overlay} props={props} draw={draw} onClose={() => setOverlay(undefined)} />}</Suspense>
+      <Suspense>{overlay !== undefined && <StateOverlay key={JSON.stringify(overlay.state)} {...overlay} props={props} onClose={() => setOverlay(undefined)} />}</Suspense>
     </BoardContext>
   );
   return { board, host };

@@ -1,6 +1,7 @@
 // The list that phones show, edited as it looks there: dragged into order, made higher, hidden.
 
 import { ActionIcon, Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
+import { useElementSize } from "@mantine/hooks";
 import { useMemo, useState, type DragEvent, type KeyboardEvent, type PointerEvent, type ReactElement } from "react";
 import { changePlace, orderOnPhone, resizeOnPhone } from "@/dashboard/edit/layouts";
 import { phone, phoneOrder } from "@/dashboard/layout";
@@ -19,6 +20,9 @@ const DEVICES = [
   { id: "tablet", label: "Tablet", width: 768, height: 1_024 },
 ] as const;
 
+/** What is around the screen of a device, pixels. */
+const BEZEL = 10;
+
 /** Clicks do nothing while a dashboard is edited. */
 const NOTHING = (): void => undefined;
 
@@ -36,11 +40,14 @@ export function PhoneEditor({ editor }: { editor: DashboardEditor }): ReactEleme
   const [pull, setPull] = useState<Pull>();
   const window = useMemo(() => readTimeWindow(model.timeWindow), [model.timeWindow]);
   const background = useBackground(layout);
+  const room = useElementSize();
   const device = DEVICES.find(({ id }) => id === deviceId) ?? DEVICES[1];
   if (layout === undefined) {
     return null;
   }
-  const { rects, height } = phone(layout, device.width, device.height);
+  // On a phone itself there may be less room than the screen that is shown.
+  const width = room.width === 0 ? device.width : Math.min(device.width, room.width - 2 * BEZEL);
+  const { rects, height } = phone(layout, width, device.height);
   const order = phoneOrder(layout.places).map(({ id }) => id);
   const hidden = layout.places.filter((place) => place.mobileHide);
   const pitch = (layout.grid.isList ? layout.grid.rowHeight : layout.grid.mobileRowHeight) + layout.grid.margin;
@@ -82,12 +89,12 @@ export function PhoneEditor({ editor }: { editor: DashboardEditor }): ReactEleme
     }
   };
   return (
-    <Stack align="center" gap="xs" flex={1} miw={0}>
+    <Stack ref={room.ref} align="center" gap="xs" flex={1} miw={0}>
       <SegmentedControl aria-label={t("Size of the screen")} value={device.id} onChange={setDevice} data={DEVICES.map(({ id, label }) => ({ value: id, label: t(label) }))} />
       <Text size="sm" c="var(--soft-text)">
         {t("Drag widgets into order; pull their lower edge. Arrows do the same, with Shift for the height.")}
       </Text>
-      <div className={classes["device"]} style={{ width: device.width + 20, height: device.height + 20 }}>
+      <div className={classes["device"]} style={{ width: width + 2 * BEZEL, height: device.height + 2 * BEZEL }}>
         <div className={classes["screen"]} style={background}>
           <div style={{ position: "relative", height }} onDragOver={(event) => event.preventDefault()} onDrop={(event) => drop(event, undefined)}>
             {rects.map(({ id, ...rect }) => {

@@ -48,6 +48,12 @@ export function useAddressWindow(storedWindow: unknown): TimeControl {
   return useZoom(window, show);
 }
 
+/** A window that begins as another one and goes its own way once somebody chooses. */
+export function useOwnWindow(begin: TimeWindow): TimeControl {
+  const [chosen, choose] = useState<TimeWindow>();
+  return useZoom(chosen ?? begin, choose);
+}
+
 /** The window of a widget: its own, or that of its dashboard. */
 export function useWidgetWindow(widget: Widget, shared: TimeControl | undefined, fallback: TimeWindow): TimeControl {
   const stored = JSON.stringify(widget.timeWindow ?? null);

@@ -110,6 +110,11 @@ function markerFields(isTrip: boolean, map: MapKind): FormField[] {
   ];
 }
 
+const DECORATORS = [
+  { value: "arrowHead", label: "Arrowheads" },
+  { value: "dash", label: "Dashes" },
+];
+
 const CLUSTERING: FormField[] = [
   heading("Groups of near markers"),
   { name: "markerClustering.enable", label: "Near markers as one with their number", type: "boolean" },
@@ -128,6 +133,7 @@ function tripFields(): FormField[] {
     ]),
     { name: "usePathDecorator", label: "Arrows along the path", type: "boolean" },
     ...only(isOn("usePathDecorator"), [
+      { name: "pathDecoratorSymbol", label: "What lies along it", type: "select", required: true, otherwise: "arrowHead", options: DECORATORS },
       { name: "pathDecoratorSymbolSize", label: "Size, pixels", type: "number", least: 4, most: 60 },
       { name: "pathDecoratorSymbolColor", label: "Color of the arrows", type: "color" },
     ]),
@@ -157,6 +163,8 @@ function shapeFields(isLine: boolean): FormField[] {
       { name: "fillImage.image", label: "Picture", type: "image" },
       share("fillImage.opacity", "Opacity from 0 to 1"),
       usuallyOn("fillImage.preserveAspectRatio", "The picture keeps its shape"),
+      { name: "fillImage.angle", label: "Turned by degrees", type: "number", least: 0, most: 360 },
+      { name: "fillImage.scale", label: "So many times as large", type: "number", least: 0.01 },
     ]),
   ];
   return [

@@ -17,7 +17,7 @@ const offered = (fields: readonly FormField[], values: FormValues): string[] => 
 /** All code that draws maps or reads actions: no form, nothing that makes settings of older ones, and no comments. */
 const CODE = ["..", "../..", "../../../dashboard"].flatMap((folder) => {
   const root = join(import.meta.dirname, folder);
-  return readdirSync(root).filter((name) => /\.tsx?$/.test(name) && !/\.test\.|^legacy|[fF]orms?\./.test(name) && (folder !== "../.." || name === "color.ts")).map((name) => readFileSync(join(root, name), "utf8"));
+  return readdirSync(root).filter((name) => /\.tsx?$/.test(name) && !/\.test\.|^legacy|[fF]orms?\./.test(name) && (folder !== "../.." || ["color.ts", "dates.ts"].includes(name))).map((name) => readFileSync(join(root, name), "utf8"));
 }).join("\n").replace(/^\s*(\/\/|\/?\*).*$/gm, "");
 /** Names that code takes apart, as in `const { name } = settings` and `({ name }) =>`. */
 const TAKEN = new Set([...CODE.matchAll(/\{([^{}=;()"]*)\}(?:\s*=[^=>]|[^{}()=]*\)\s*(?::[^=;{}]*)?=>)/g)].flatMap(([, names = ""]) => names.split(",").map((name) => name.trim().split(":")[0] ?? "")));

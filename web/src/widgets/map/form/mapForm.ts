@@ -8,7 +8,7 @@ import { actionFields } from "../../form/actions";
 import { heading, only, usuallyOn } from "../../form/parts";
 import { settleTiles, type MapKind } from "./defaults";
 import { layerLists } from "./layers";
-import { isAt, isOn, LATEST_KEYS, sourceFields, titleOf } from "./parts";
+import { isAt, isOff, isOn, LATEST_KEYS, sourceFields, titleOf } from "./parts";
 
 const MAP_KINDS = [
   { value: "geoMap", label: "The globe" },
@@ -22,7 +22,7 @@ const PROVIDERS = [
   { value: "tencent", label: "Tencent" },
   { value: "custom", label: "Address of tiles" },
 ];
-const STYLES: Readonly<Record<string, readonly { value: string; label: string }[]>> = {
+export const STYLES: Readonly<Record<string, readonly { value: string; label: string }[]>> = {
   openstreet: [
     { value: "OpenStreetMap.Mapnik", label: "Streets" },
     { value: "OpenStreetMap.HOT", label: "Streets, humanitarian" },
@@ -96,7 +96,7 @@ const TILES: FormField = {
     { name: "label", label: "Name" },
     { name: "provider", label: "Provider", type: "select", required: true, otherwise: "openstreet", options: PROVIDERS, help: "Google, Tencent and OpenFreeMap need programs of their own. Instead of them, the nearest map without is drawn." },
     ...Object.entries(STYLES).map(([provider, options]): FormField => ({ name: "layerType", label: "Style", type: "select", required: true, options, when: isProvider(provider) })),
-    { name: "tileUrl", label: "Address of the tiles", help: "With {z}, {x} and {y} where zoom and place belong.", when: isProvider("custom") },
+    { name: "tileUrl", label: "Address of the tiles", help: "With {z}, {x} and {y} where zoom and place belong. Styles of vector tiles need a program of their own: OpenStreetMap is drawn instead.", when: isProvider("custom") },
     { name: "customAttribution", label: "Words about their origin", when: isProvider("custom") },
     { name: "apiKey", label: "API key", when: isProvider("google", "here") },
     { name: "referenceLayer", label: "Over it", type: "select", options: REFERENCES },
@@ -118,6 +118,7 @@ const TIMELINE: FormField[] = [
     { name: "tripTimeline.timeStep", label: "Step, milliseconds", type: "number", least: 100 },
     { name: "tripTimeline.speedOptions", label: "Speeds", type: "choices", choicesOf: () => SPEEDS.map((value) => ({ value, label: `${value}×` })) },
     usuallyOn("tripTimeline.showTimestamp", "Write the moment"),
+    { name: "tripTimeline.timestampFormat.format", label: "Format of the moment", help: "As in yyyy-MM-dd HH:mm:ss; without one it is that of the language.", when: (values) => !isOff("tripTimeline.showTimestamp")(values) },
   ]),
 ];
 
@@ -144,7 +145,7 @@ const BUTTONS: FormField = {
   name: "mapActionButtons", label: "Buttons over the map", type: "rows",
   rowTitle: ({ label, icon }) => ({ title: text(label) ?? text(icon) ?? "", note: "" }),
   settle: (button, before) => ({ ...button, action: settleAction(object(button["action"]), object(before["action"])) }),
-  fields: [{ name: "label", label: "Label" }, ...actionFields("action", { knowsStates: true })],
+  fields: [{ name: "label", label: "Label" }, { name: "color", label: "Color", type: "color" }, ...actionFields("action", { knowsStates: true })],
 };
 
 const BESIDE: FormField = {

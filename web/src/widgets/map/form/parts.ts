@@ -40,7 +40,7 @@ const WRITTEN_BY = [
   { value: "pattern", label: "A pattern" },
   { value: "function", label: "A function" },
 ];
-const TRIGGERS = [
+export const TRIGGERS = [
   { value: "click", label: "on a click" },
   { value: "hover", label: "under the pointer" },
 ];
