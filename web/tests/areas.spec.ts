@@ -307,7 +307,7 @@ test("the list of alarm rules tells for whom they are and how bad; a new one is 
   await page.getByRole("option", { name: "Ruled hall", exact: true }).click();
   await form.getByRole("button", { name: "Add to: Arguments" }).click();
   await form.getByRole("textbox", { name: "Argument name" }).fill("t");
-  await form.getByRole("textbox", { name: "Key", exact: true }).first().fill("t");
+  await form.getByRole("combobox", { name: "Key", exact: true }).fill("t");
   await form.getByRole("textbox", { name: "Expression", exact: true }).fill("t * 2");
   await form.getByRole("textbox", { name: "Key", exact: true }).last().fill("twice");
   await form.getByRole("button", { name: "Add", exact: true }).click();
