@@ -23,6 +23,18 @@ test("a foreign page is never the way back", async ({ page, program }) => {
   expect(new URL(page.url()).origin).toBe(program.url);
 });
 
+test("what is to do next leads to the form or the commands with which it is done", async ({ page, program }) => {
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Silent" });
+  await logIn(page, program, "TENANT_ADMIN", "/home");
+  await page.getByRole("link", { name: "Build a dashboard" }).click();
+  await expect(page.getByRole("dialog", { name: "Add: Dashboard" })).toBeVisible();
+  await page.goto(`${program.url}/home`);
+  await page.getByRole("link", { name: "Let a device send its first value" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Silent" })).toBeVisible();
+  await expect(page.getByText(/^curl /)).toBeVisible();
+  expect(page.url()).toContain(device.id.id);
+});
+
 test("values of a device appear and change live, also after the server was gone", async ({ page, program }) => {
   await logIn(page, program, "TENANT_ADMIN", "/entities/devices");
   await page.getByLabel("Search").first().fill("A1");

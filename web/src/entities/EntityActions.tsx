@@ -1,8 +1,9 @@
 // What can be done with one entity besides changing its details.
 
 import { Button, Code, CopyButton, Group, Modal, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
-import { useState, type ReactElement } from "react";
+import { lazy, Suspense, useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import { saveTokens, type TokenPair } from "@/api/session";
 import type { Entity } from "@/api/types";
@@ -13,6 +14,8 @@ import { UploadButton } from "@/ui/UploadButton";
 import { AssignDialog } from "./AssignDialog";
 import { CredentialsDialog } from "./Credentials";
 import { nameOf, type EntityKind } from "./kinds";
+
+const ShownOn = lazy(() => import("./ShownOn"));
 
 /** Saves an entity as a file that can be brought in elsewhere: without what names it here. */
 async function exportEntity(kind: EntityKind, entity: Entity): Promise<void> {
@@ -70,6 +73,23 @@ function UserActions({ entity }: { entity: Entity }): ReactElement {
   );
 }
 
+/** Leads to the dashboards that name an entity. */
+function ShownOnButton({ entity }: { entity: Entity }): ReactElement {
+  const [asked, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button size="xs" variant="default" onClick={open}>
+        {t("On dashboards")}
+      </Button>
+      {asked && (
+        <Suspense>
+          <ShownOn entity={entity} onClose={close} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
 function PackageActions({ entity }: { entity: Entity }): ReactElement | null {
   const cache = useQueryClient();
   return entity["hasData"] === true ? null : (
@@ -94,6 +114,7 @@ export function EntityActions({ kind, entity, mayWrite }: { kind: EntityKind; en
   };
   return (
     <Group gap="xs">
+      {kind.tabs.includes("telemetry") && <ShownOnButton entity={entity} />}
       {kind.type === "DEVICE" && mayWrite && <CredentialsDialog id={entity.id} />}
       {kind.type === "USER" && mayWrite && <UserActions entity={entity} />}
       {kind.type === "OTA_PACKAGE" && mayWrite && <PackageActions entity={entity} />}
