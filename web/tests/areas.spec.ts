@@ -198,6 +198,32 @@ test("an API key is shown once and opens the API; a password tells what it lacks
   await expect(page.getByText(/At least \d+ characters – not yet/)).toBeVisible();
 });
 
+test("a user without a password is offered the link, and one with a password all else", async ({ page, browser, program }) => {
+  const { customerId } = await program.call<{ customerId: object }>("CUSTOMER_USER", "/api/auth/user");
+  const made = await program.call<Made>("TENANT_ADMIN", "/api/user?sendActivationMail=false", { email: "fresh@example.com", authority: "CUSTOMER_USER", customerId });
+  await logIn(page, program, "TENANT_ADMIN", `/users/${made.id.id}`);
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
+  await button("Activation link").click();
+  const link = new URL((await page.locator("[data-activation-link]").textContent()) ?? "");
+  await page.keyboard.press("Escape");
+  await expect(button("Log in as this user")).toHaveCount(0);
+  await expect(button("Enable")).toHaveCount(0);
+  const theirs = await (await browser.newContext({ locale: "en-US" })).newPage();
+  await theirs.goto(program.url + link.pathname + link.search);
+  await theirs.getByLabel("New password", { exact: true }).fill("fresh-secret-1");
+  await theirs.getByLabel("New password again").fill("fresh-secret-1");
+  await theirs.getByRole("button", { name: "Save password" }).click();
+  await expect(theirs.getByRole("button", { name: "fresh@example.com" })).toBeVisible();
+  await page.reload();
+  await expect(button("Activation link")).toHaveCount(0);
+  await button("Disable").click();
+  await expect(button("Enable")).toBeVisible();
+  await expect(button("Log in as this user"), "nobody can stand in for whoever is shut out").toHaveCount(0);
+  await button("Enable").click();
+  await button("Log in as this user").click();
+  await expect(page.getByRole("button", { name: "fresh@example.com" })).toBeVisible();
+});
+
 test("a customer's users see the home that its form has for them", async ({ page, browser, program }) => {
   const dashboard = await program.call<Made>("TENANT_ADMIN", "/api/dashboard", { title: "Home of A" });
   const { customerId } = await program.call<{ customerId: { id: string } }>("CUSTOMER_USER", "/api/auth/user");
