@@ -93,6 +93,27 @@ test("the system administrator limits the rate of a tenant's messages", async ({
   expect(data[0]?.profileData.configuration["transportTenantMsgRateLimit"]).toBe("500:1");
 });
 
+test("tenants of a profile have queues of their own", async ({ page, program }) => {
+  await logIn(page, program, "SYS_ADMIN", "/tenantProfiles?add=true");
+  const form = page.getByRole("dialog", { name: "Add: Tenant profile" });
+  await form.getByRole("textbox", { name: "Name", exact: true }).fill("Alone");
+  await form.getByRole("checkbox", { name: "Its tenants have queues of their own" }).check();
+  await expect(form.getByRole("button", { name: "Main" })).toBeVisible();
+  await form.getByRole("button", { name: "Add to: Queues" }).click();
+  await form.getByRole("textbox", { name: "Name", exact: true }).last().fill("Fast");
+  await form.getByRole("textbox", { name: "Partitions" }).last().fill("3");
+  await form.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Alone" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Fast" })).toBeVisible();
+  await expect(page.getByRole("checkbox", { name: "Its tenants have queues of their own" })).toBeChecked();
+  const alone = async (): Promise<unknown> => (await program.call<{ data: unknown[] }>("SYS_ADMIN", "/api/tenantProfiles?pageSize=1&page=0&textSearch=Alone")).data[0];
+  expect(await alone()).toMatchObject({ isolatedTbRuleEngine: true, profileData: { queueConfiguration: [{ name: "Main" }, { name: "Fast", topic: "tb_rule_engine.fast", partitions: 3 }] } });
+  await page.getByRole("checkbox", { name: "Its tenants have queues of their own" }).uncheck();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  expect(await alone()).toMatchObject({ isolatedTbRuleEngine: false, profileData: { queueConfiguration: null } });
+});
+
 test("any place of a list of thousands of devices is shown by scrolling there", async ({ page, program }) => {
   test.setTimeout(120_000);
   const file = Array.from({ length: 3_000 }, (_, n) => `Row ${String(n).padStart(5, "0")}`).join("\n");

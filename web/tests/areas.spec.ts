@@ -61,6 +61,48 @@ test("an attribute is changed in place, a series is deleted, a value goes onto a
   await page.getByRole("button", { name: "Add the widget" }).click();
   await expect(page).toHaveURL(/\/dashboards\//);
   await expect(page.locator("[data-value]").first()).toHaveText("4");
+  // The page of the device knows the dashboards that name it, and no others.
+  await program.call("TENANT_ADMIN", "/api/dashboard", { title: "Of others" });
+  await page.goto(`${program.url}/entities/devices/${device.id.id}`);
+  await page.getByRole("button", { name: "On dashboards" }).click();
+  const naming = page.getByRole("dialog", { name: "Dashboards that name Valued" });
+  await expect(naming.getByRole("link")).toHaveText(["Valued"]);
+  expect(await findings(page)).toEqual([]);
+  await naming.getByRole("link").click();
+  await expect(page.locator("[data-value]").first()).toHaveText("4");
+});
+
+test("nobody is offered to delete what the server keeps; a view offers the keys of its device", async ({ page, program }) => {
+  interface Listed {
+    data: (Made & { default?: boolean; root?: boolean })[];
+  }
+  const profiles = await program.call<Listed>("TENANT_ADMIN", "/api/deviceProfiles?pageSize=10&page=0");
+  await logIn(page, program, "TENANT_ADMIN", `/profiles/deviceProfiles/${profiles.data.find((one) => one.default !== true)?.id.id}`);
+  const remove = page.getByRole("button", { name: "Delete", exact: true });
+  await expect(remove).toBeVisible();
+  await page.goto(`${program.url}/profiles/deviceProfiles/${profiles.data.find((one) => one.default === true)?.id.id}`);
+  await expect(page.getByRole("button", { name: "Export" })).toBeVisible();
+  await expect(remove).toHaveCount(0);
+  const chains = await program.call<Listed>("TENANT_ADMIN", "/api/ruleChains?pageSize=10&page=0");
+  await page.goto(`${program.url}/ruleChains/${chains.data.find((one) => one.root === true)?.id.id}/details`);
+  await expect(page.getByRole("button", { name: "Copy the ID" })).toBeVisible();
+  await expect(remove).toHaveCount(0);
+  const device = await program.call<Made>("TENANT_ADMIN", "/api/device", { name: "Seen in part" });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  await program.send(credentialsId, { pressure: 4, secret: 1 });
+  await page.goto(`${program.url}/entities/entityViews?add=true`);
+  const form = page.getByRole("dialog", { name: "Add: Entity view" });
+  await form.getByRole("textbox", { name: "Name", exact: true }).fill("Pressure alone");
+  await form.getByRole("combobox", { name: "Device it shows" }).click();
+  await page.getByRole("option", { name: "Seen in part" }).click();
+  await form.getByLabel("Time series").click();
+  await page.getByRole("option", { name: "pressure" }).click();
+  await page.keyboard.press("Escape");
+  await form.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Pressure alone" })).toBeVisible();
+  await page.getByRole("tab", { name: "Latest telemetry" }).click();
+  await expect(page.locator('[data-key="pressure"]')).toHaveText("4");
+  await expect(page.locator('[data-key="secret"]')).toHaveCount(0);
 });
 
 test("an expression is tried with values before it is saved, and history is reprocessed", async ({ page, program }) => {
@@ -154,6 +196,50 @@ test("an API key is shown once and opens the API; a password tells what it lacks
   await expect.poll(async () => (await fetch(`${program.url}/api/auth/user`, { headers: { "X-Authorization": `ApiKey ${value ?? ""}` } })).status).toBe(401);
   await page.getByLabel(/^New password/).first().fill("abc");
   await expect(page.getByText(/At least \d+ characters – not yet/)).toBeVisible();
+});
+
+test("a user without a password is offered the link, and one with a password all else", async ({ page, browser, program }) => {
+  const { customerId } = await program.call<{ customerId: object }>("CUSTOMER_USER", "/api/auth/user");
+  const made = await program.call<Made>("TENANT_ADMIN", "/api/user?sendActivationMail=false", { email: "fresh@example.com", authority: "CUSTOMER_USER", customerId });
+  await logIn(page, program, "TENANT_ADMIN", `/users/${made.id.id}`);
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
+  await button("Activation link").click();
+  const link = new URL((await page.locator("[data-activation-link]").textContent()) ?? "");
+  await page.keyboard.press("Escape");
+  await expect(button("Log in as this user")).toHaveCount(0);
+  await expect(button("Enable")).toHaveCount(0);
+  const theirs = await (await browser.newContext({ locale: "en-US" })).newPage();
+  await theirs.goto(program.url + link.pathname + link.search);
+  await theirs.getByLabel("New password", { exact: true }).fill("fresh-secret-1");
+  await theirs.getByLabel("New password again").fill("fresh-secret-1");
+  await theirs.getByRole("button", { name: "Save password" }).click();
+  await expect(theirs.getByRole("button", { name: "fresh@example.com" })).toBeVisible();
+  await page.reload();
+  await expect(button("Activation link")).toHaveCount(0);
+  await button("Disable").click();
+  await expect(button("Enable")).toBeVisible();
+  await expect(button("Log in as this user"), "nobody can stand in for whoever is shut out").toHaveCount(0);
+  await button("Enable").click();
+  await button("Log in as this user").click();
+  await expect(page.getByRole("button", { name: "fresh@example.com" })).toBeVisible();
+});
+
+test("a customer's users see the home that its form has for them", async ({ page, browser, program }) => {
+  const dashboard = await program.call<Made>("TENANT_ADMIN", "/api/dashboard", { title: "Home of A" });
+  const { customerId } = await program.call<{ customerId: { id: string } }>("CUSTOMER_USER", "/api/auth/user");
+  await program.call("TENANT_ADMIN", `/api/customer/${customerId.id}/dashboard/${dashboard.id.id}`, {});
+  await logIn(page, program, "TENANT_ADMIN", `/customers/${customerId.id}`);
+  await page.getByLabel("Description").fill("Pays by year");
+  await page.getByRole("combobox", { name: "Home of its users shows this dashboard" }).click();
+  await page.getByRole("option", { name: "Home of A" }).click();
+  await page.getByRole("checkbox", { name: "without its toolbar" }).uncheck();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  const customer = await program.call<{ additionalInfo: object }>("TENANT_ADMIN", `/api/customer/${customerId.id}`);
+  expect(customer.additionalInfo).toMatchObject({ description: "Pays by year", homeDashboardId: dashboard.id.id, homeDashboardHideToolbar: false });
+  const theirs = await (await browser.newContext({ locale: "en-US" })).newPage();
+  await logIn(theirs, program, "CUSTOMER_USER", "/home");
+  await expect(theirs.getByRole("heading", { name: "Home of A" })).toBeVisible();
 });
 
 test("a user begins at the dashboard that was chosen, and gets nothing else", async ({ page, program }) => {
@@ -307,7 +393,7 @@ test("the list of alarm rules tells for whom they are and how bad; a new one is 
   await page.getByRole("option", { name: "Ruled hall", exact: true }).click();
   await form.getByRole("button", { name: "Add to: Arguments" }).click();
   await form.getByRole("textbox", { name: "Argument name" }).fill("t");
-  await form.getByRole("textbox", { name: "Key", exact: true }).first().fill("t");
+  await form.getByRole("combobox", { name: "Key", exact: true }).fill("t");
   await form.getByRole("textbox", { name: "Expression", exact: true }).fill("t * 2");
   await form.getByRole("textbox", { name: "Key", exact: true }).last().fill("twice");
   await form.getByRole("button", { name: "Add", exact: true }).click();

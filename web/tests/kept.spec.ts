@@ -75,6 +75,29 @@ test("a network that is gone is told at once, with the moment, also where there 
   await expect(value).toHaveText("21");
 });
 
+test("a lost network stays told where nothing is followed, and lists go on by themselves", async ({ page, context, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/entities/devices?search=Test+Device+A1");
+  await page.getByRole("link", { name: "Test Device A1" }).click();
+  await page.getByRole("tab", { name: "Latest telemetry" }).click();
+  await expect(page.getByText(/No telemetry yet|\d+ keys?/)).toBeVisible();
+  await context.setOffline(true);
+  const banner = page.getByText("The connection is lost.");
+  await expect(banner).toBeVisible();
+  await page.getByRole("tab", { name: "Relations" }).click();
+  await expect(page.getByText("Check whether you are online.")).toBeVisible();
+  await expect(banner).toBeVisible();
+  await context.setOffline(false);
+  await expect(banner).toHaveCount(0);
+  await expect(page.getByText("No relations.")).toBeVisible();
+  // The same on a screen that has followed nothing at all.
+  await page.goto(`${program.url}/entities/assets`);
+  await expect(page.getByText("0 in all")).toBeVisible();
+  await context.setOffline(true);
+  await expect(banner).toBeVisible();
+  await context.setOffline(false);
+  await expect(banner).toHaveCount(0);
+});
+
 /** A network before the program, which can let nothing through any more without telling anybody. */
 async function network(target: string): Promise<{ url: string; sever: () => void; end: () => void }> {
   const { hostname, port } = new URL(target);

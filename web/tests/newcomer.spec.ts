@@ -1,6 +1,7 @@
 // What a newcomer does: log in, find a device, see its value change, and survive a lost server.
 
 import type { Page } from "@playwright/test";
+import { findings } from "./axe";
 import { expect, logIn, test, USERS } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
@@ -18,8 +19,42 @@ test("a wrong password is told, and a log-in leads back to where one wanted to b
 });
 
 test("a foreign page is never the way back", async ({ page, program }) => {
-  await logIn(page, program, "TENANT_ADMIN", "/login?next=//evil.example/");
-  expect(new URL(page.url()).origin).toBe(program.url);
+  // Browsers leave a tab within an address out.
+  for (const next of ["//evil.example/", "/%09/evil.example/"]) {
+    await logIn(page, program, "TENANT_ADMIN", `/login?next=${next}`);
+    expect(new URL(page.url()).origin).toBe(program.url);
+  }
+});
+
+test("a link may bring a log-in with it, which is gone from the address afterwards", async ({ browser, program }) => {
+  const fresh = async (path: string): Promise<Page> => {
+    const page = await (await browser.newContext({ locale: "en-US" })).newPage();
+    await page.goto(program.url + path);
+    return page;
+  };
+  const { email, password } = USERS.TENANT_ADMIN;
+  const answer = await fetch(`${program.url}/api/auth/login`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ username: email, password }) });
+  const { token, refreshToken } = (await answer.json()) as { token: string; refreshToken: string };
+  const byToken = await fresh(`/entities/devices?search=A2&accessToken=${token}&refreshToken=${refreshToken}`);
+  await expect(byToken.getByRole("link", { name: "Test Device A2" })).toBeVisible();
+  expect(byToken.url()).toBe(`${program.url}/entities/devices?search=A2`);
+  const byPassword = await fresh(`/?username=${encodeURIComponent(email)}&password=${password}`);
+  await expect(byPassword.getByRole("heading", { level: 1, name: "Home" })).toBeVisible();
+  expect(byPassword.url()).not.toContain("password");
+  const refused = await fresh(`/?username=${encodeURIComponent(email)}&password=wrong`);
+  await expect(refused.getByRole("alert")).toContainText(/password/i);
+});
+
+test("what is to do next leads to the form or the commands with which it is done", async ({ page, program }) => {
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Silent" });
+  await logIn(page, program, "TENANT_ADMIN", "/home");
+  await page.getByRole("link", { name: "Build a dashboard" }).click();
+  await expect(page.getByRole("dialog", { name: "Add: Dashboard" })).toBeVisible();
+  await page.goto(`${program.url}/home`);
+  await page.getByRole("link", { name: "Let a device send its first value" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Silent" })).toBeVisible();
+  await expect(page.getByText(/^curl /)).toBeVisible();
+  expect(page.url()).toContain(device.id.id);
 });
 
 test("values of a device appear and change live, also after the server was gone", async ({ page, program }) => {
@@ -61,6 +96,48 @@ test("a device is added, connects, gets an attribute, and is deleted", async ({ 
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Devices" })).toBeVisible();
   await expect(page.getByRole("link", { name: "Boiler 7" })).toHaveCount(0);
+});
+
+test("a value that is wrong becomes an alarm on a dashboard, all of it by hand", async ({ page, program }) => {
+  const device = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "Boiler 8" });
+  const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
+  await program.send(credentialsId, { "water level": 20, pressure: 3 });
+  await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}?tab=alarmRules`);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const form = page.getByRole("dialog", { name: "Add: Alarm rule" });
+  await form.getByLabel("Alarm type").fill("Overflow");
+  await form.getByRole("combobox", { name: "Key", exact: true }).click();
+  await page.getByRole("option", { name: "water level" }).click();
+  await expect(form.getByRole("textbox", { name: "Argument name" })).toHaveValue("water_level");
+  const filter = form.getByRole("group", { name: "Filters" });
+  await filter.getByRole("combobox", { name: "Argument name" }).click();
+  await page.getByRole("option", { name: "water_level" }).click();
+  // Another type of value has other comparisons, and the way back begins with the first.
+  const type = filter.getByRole("combobox", { name: "Type of value" });
+  await type.click();
+  await page.getByRole("option", { name: "Text" }).click();
+  await expect(filter.getByRole("combobox", { name: "Comparison" })).toHaveValue("equals");
+  await type.click();
+  await page.getByRole("option", { name: "Number" }).click();
+  await expect(filter.getByRole("combobox", { name: "Comparison" })).toHaveValue("is greater than");
+  await filter.getByRole("textbox", { name: "Value", exact: true }).fill("50");
+  expect(await findings(page)).toEqual([]);
+  await form.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Overflow" })).toBeVisible();
+  await page.goto(`${program.url}/dashboards?add=true`);
+  const drawer = page.getByRole("dialog");
+  await drawer.getByLabel("Title").fill("Basin");
+  await drawer.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("button", { name: "Add a widget" }).click();
+  await page.getByRole("menuitem", { name: "Alarms", exact: true }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Nothing to save")).toBeVisible();
+  await page.getByRole("button", { name: "Done" }).click();
+  const alarms = page.getByRole("region", { name: "Alarms" });
+  await expect(alarms).toContainText("No alarms.");
+  await program.send(credentialsId, { "water level": 70 });
+  await expect(alarms).toContainText("Overflow");
+  await expect(alarms).toContainText("Boiler 8");
 });
 
 test("names and values that look like HTML stay text", async ({ page, program }) => {

@@ -98,7 +98,7 @@ test("a calculated field is tried before it exists, from the page of its device"
   await form.getByRole("textbox", { name: "Name", exact: true }).fill("Fahrenheit");
   await form.getByRole("button", { name: "Add to: Arguments" }).click();
   await form.getByRole("textbox", { name: "Argument name" }).fill("c");
-  await form.getByRole("textbox", { name: "Key", exact: true }).first().fill("temperature");
+  await form.getByRole("combobox", { name: "Key", exact: true }).fill("temperature");
   await form.getByRole("textbox", { name: "Expression", exact: true }).fill("c * 1.8 + 32");
   await form.getByRole("textbox", { name: "Key", exact: true }).last().fill("fahrenheit");
   await form.getByRole("button", { name: "Replay", exact: true }).click();

@@ -90,6 +90,11 @@ test("each widget shows what is stored, and foreign code stays in its sandbox", 
   await region("Pie").getByRole("button", { name: "Save what Pie shows" }).click();
   await page.getByRole("menuitem", { name: "CSV" }).click();
   expect((await saving).suggestedFilename()).toBe("Pie.csv");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await region("Pie").getByRole("button", { name: "Save what Pie shows" }).click();
+  await page.getByRole("menuitem", { name: "Copy the values" }).click();
+  await expect(page.getByText("copied")).toBeVisible();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^Entity\tKey\tTime\tValue\n\S/);
 });
 
 test("counts have the colors, sizes and arrangement of their settings", async ({ page, program }) => {

@@ -9,8 +9,10 @@ import type { Entity } from "@/api/types";
 import { hasDraft, type DraftPlace } from "@/editing/formDraft";
 import { t } from "@/i18n";
 import { FieldsForm } from "@/ui/FieldsForm";
+import { AroundContext } from "@/ui/form/around";
 import type { FormValues } from "@/ui/form/values";
 import { DeviceWizard } from "./DeviceWizard";
+import { AROUND_FORMS } from "./fields/KeyFields";
 import { TestButtons } from "./fields/TestButtons";
 import { formOf } from "./forms";
 import type { EntityKind } from "./kinds";
@@ -66,15 +68,17 @@ export function AddDrawer({ kind, preset = NO_PRESET, inAddress = false }: Props
         {kind.type === "DEVICE" ? (
           <DeviceWizard preset={preset} keep={keep} onCancel={close} onDone={(device) => show(device)} />
         ) : (
-          <FieldsForm
-            fields={fields}
-            values={values}
-            action="Add"
-            keep={keep}
-            onCancel={close}
-            onSave={async (filled) => show(await saveEntity(kind, filled))}
-            more={(filled, change) => <TestButtons kind={kind} values={filled} change={change} />}
-          />
+          <AroundContext value={AROUND_FORMS}>
+            <FieldsForm
+              fields={fields}
+              values={values}
+              action="Add"
+              keep={keep}
+              onCancel={close}
+              onSave={async (filled) => show(await saveEntity(kind, filled))}
+              more={(filled, change) => <TestButtons kind={kind} values={filled} change={change} />}
+            />
+          </AroundContext>
         )}
       </Drawer>
     </>

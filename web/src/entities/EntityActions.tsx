@@ -1,11 +1,13 @@
 // What can be done with one entity besides changing its details.
 
 import { Button, Code, CopyButton, Group, Modal, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
-import { useState, type ReactElement } from "react";
+import { lazy, Suspense, useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import { saveTokens, type TokenPair } from "@/api/session";
 import type { Entity } from "@/api/types";
+import { useSession } from "@/app/session";
 import { t } from "@/i18n";
 import { download } from "@/ui/csv";
 import { notify } from "@/ui/feedback";
@@ -14,6 +16,8 @@ import { AssignDialog } from "./AssignDialog";
 import { CredentialsDialog } from "./Credentials";
 import { nameOf, type EntityKind } from "./kinds";
 
+const ShownOn = lazy(() => import("./ShownOn"));
+
 /** Saves an entity as a file that can be brought in elsewhere: without what names it here. */
 async function exportEntity(kind: EntityKind, entity: Entity): Promise<void> {
   const stored = await api.get<Entity>(`${kind.one}/${entity.id.id}`, kind.type === "DASHBOARD" ? { includeResources: true } : {});
@@ -21,10 +25,12 @@ async function exportEntity(kind: EntityKind, entity: Entity): Promise<void> {
   download(`${nameOf(entity)}.json`, JSON.stringify({ ...content, ...(kind.hasDefault === true ? { default: false } : {}) }, null, 2));
 }
 
+/** Whoever has no password yet gets a link; only whoever has one can be shut out, let in again, or stood in for. */
 function UserActions({ entity }: { entity: Entity }): ReactElement {
   const [link, setLink] = useState<string>();
   const cache = useQueryClient();
-  const enabled = (entity["additionalInfo"] as { userCredentialsEnabled?: boolean } | null)?.userCredentialsEnabled;
+  const { user } = useSession();
+  const { userCredentialsEnabled: enabled, userActivated: activated } = (entity["additionalInfo"] ?? {}) as { userCredentialsEnabled?: boolean; userActivated?: boolean };
   const tell = (work: Promise<unknown>, text: string): void => {
     void work.then(async () => {
       notify.ok(text);
@@ -37,22 +43,29 @@ function UserActions({ entity }: { entity: Entity }): ReactElement {
   };
   return (
     <>
-      <Button size="xs" variant="default" onClick={() => void api.get<string>(`/api/user/${entity.id.id}/activationLink`).then(setLink, notify.error)}>
-        {t("Activation link")}
-      </Button>
-      <Button size="xs" variant="default" onClick={() => tell(api.post("/api/user/sendActivationMail", undefined, { email: entity.email ?? "" }), t("The mail is sent"))}>
-        {t("Mail the activation link")}
-      </Button>
-      <Button
-        size="xs"
-        variant="default"
-        onClick={() => tell(api.post(`/api/user/${entity.id.id}/userCredentialsEnabled`, undefined, { userCredentialsEnabled: enabled === false }), t("Saved"))}
-      >
-        {t(enabled === false ? "Enable" : "Disable")}
-      </Button>
-      <Button size="xs" variant="default" onClick={() => void enter().catch(notify.error)}>
-        {t("Log in as this user")}
-      </Button>
+      {activated === false ? (
+        <>
+          <Button size="xs" variant="default" onClick={() => void api.get<string>(`/api/user/${entity.id.id}/activationLink`).then(setLink, notify.error)}>
+            {t("Activation link")}
+          </Button>
+          <Button size="xs" variant="default" onClick={() => tell(api.post("/api/user/sendActivationMail", undefined, { email: entity.email ?? "" }), t("The mail is sent"))}>
+            {t("Mail the activation link")}
+          </Button>
+        </>
+      ) : (
+        <Button
+          size="xs"
+          variant="default"
+          onClick={() => tell(api.post(`/api/user/${entity.id.id}/userCredentialsEnabled`, undefined, { userCredentialsEnabled: enabled === false }), t("Saved"))}
+        >
+          {t(enabled === false ? "Enable" : "Disable")}
+        </Button>
+      )}
+      {activated !== false && enabled !== false && entity.id.id !== user.id.id && (
+        <Button size="xs" variant="default" onClick={() => void enter().catch(notify.error)}>
+          {t("Log in as this user")}
+        </Button>
+      )}
       <Modal opened={link !== undefined} onClose={() => setLink(undefined)} title={t("Activation link")} closeButtonProps={{ "aria-label": t("Close") }}>
         <Text mb="sm">{t("Whoever opens it chooses the password of this user.")}</Text>
         <Code block data-activation-link>
@@ -66,6 +79,23 @@ function UserActions({ entity }: { entity: Entity }): ReactElement {
           )}
         </CopyButton>
       </Modal>
+    </>
+  );
+}
+
+/** Leads to the dashboards that name an entity. */
+function ShownOnButton({ entity }: { entity: Entity }): ReactElement {
+  const [asked, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button size="xs" variant="default" onClick={open}>
+        {t("On dashboards")}
+      </Button>
+      {asked && (
+        <Suspense>
+          <ShownOn entity={entity} onClose={close} />
+        </Suspense>
+      )}
     </>
   );
 }
@@ -94,6 +124,7 @@ export function EntityActions({ kind, entity, mayWrite }: { kind: EntityKind; en
   };
   return (
     <Group gap="xs">
+      {kind.tabs.includes("telemetry") && <ShownOnButton entity={entity} />}
       {kind.type === "DEVICE" && mayWrite && <CredentialsDialog id={entity.id} />}
       {kind.type === "USER" && mayWrite && <UserActions entity={entity} />}
       {kind.type === "OTA_PACKAGE" && mayWrite && <PackageActions entity={entity} />}

@@ -9,7 +9,9 @@ import { dropDraft, hasDraft } from "@/editing/formDraft";
 import { t } from "@/i18n";
 import { notify } from "@/ui/feedback";
 import { FieldsForm, type FormValues } from "@/ui/FieldsForm";
+import { AroundContext } from "@/ui/form/around";
 import { valueAt, withValue } from "@/ui/form/values";
+import { AROUND_FORMS } from "./fields/KeyFields";
 import { TestButtons } from "./fields/TestButtons";
 import { formOf } from "./forms";
 import type { EntityKind } from "./kinds";
@@ -76,17 +78,19 @@ export function EntityForm({ kind, entity: newest, onSaved, onCancel }: Props): 
   };
   return (
     <>
-      <FieldsForm
-        key={`${String(entity["version"])} ${round}`}
-        fields={fields}
-        values={initial}
-        action="Save"
-        keep={{ name: draft, version: entity["version"] }}
-        onDirty={setDirty}
-        {...(onCancel === undefined ? {} : { onCancel })}
-        onSave={save}
-        more={(values, change) => <TestButtons kind={kind} values={values} change={change} />}
-      />
+      <AroundContext value={AROUND_FORMS}>
+        <FieldsForm
+          key={`${String(entity["version"])} ${round}`}
+          fields={fields}
+          values={initial}
+          action="Save"
+          keep={{ name: draft, version: entity["version"] }}
+          onDirty={setDirty}
+          {...(onCancel === undefined ? {} : { onCancel })}
+          onSave={save}
+          more={(values, change) => <TestButtons kind={kind} values={values} change={change} />}
+        />
+      </AroundContext>
       <Modal opened={conflict !== undefined} onClose={() => setConflict(undefined)} title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
         <Text mb="md">{t("Keep your values, or take those of the other?")}</Text>
         <Group>

@@ -20,7 +20,7 @@ import { EntityForm } from "./EntityForm";
 import { EntityTable } from "./EntityTable";
 import { EventsTab } from "./EventsTab";
 import { FieldImportButton } from "./fields/FieldImportButton";
-import { KINDS, mayChange, nameOf, type EntityKind, type EntityTab, type RelatedList } from "./kinds";
+import { KINDS, mayChange, mayDelete, nameOf, type EntityKind, type EntityTab, type RelatedList } from "./kinds";
 import { AuditTab } from "./RecordTabs";
 import { RelationsTab } from "./RelationsTab";
 import { CommandsTab, ConnectTab } from "./DeviceTabs";
@@ -210,7 +210,7 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
         <Badge variant="light">{t(kind.singular)}</Badge>
         <Group ms="auto" gap="xs">
           <EntityActions kind={kind} entity={entity.data} mayWrite={mayChange(kind, entity.data, authority)} />
-          {mayChange(kind, entity.data, authority) && <DeleteButton kind={kind} entity={entity.data} />}
+          {mayDelete(kind, entity.data, authority) && <DeleteButton kind={kind} entity={entity.data} />}
         </Group>
       </Group>
       <EntityFacts kind={kind} entity={entity.data} />

@@ -17,7 +17,7 @@ import { AssignDialog } from "./AssignDialog";
 import { BulkDelete } from "./BulkDelete";
 import { TARGET, TARGET_KIND } from "./columns";
 import { drawn } from "./EntityFacts";
-import { mayChange, nameOf, type EntityKind, type ListFilter } from "./kinds";
+import { mayDelete, nameOf, type EntityKind, type ListFilter } from "./kinds";
 
 function FilterInput({ filter, value, change }: { filter: ListFilter; value: string; change: (value: string) => void }): ReactElement {
   const listed = useQuery({
@@ -103,7 +103,7 @@ export function EntityTable({ kind, path, mayWrite, label, isScreen = false, ofO
             bulk: (rows: Entity[], done: () => void) => (
               <>
                 {kind.assign !== undefined && <AssignDialog kind={kind} rows={rows} done={done} />}
-                <BulkDelete kind={kind} rows={rows.filter((row) => mayChange(kind, row, authority))} done={done} />
+                <BulkDelete kind={kind} rows={rows.filter((row) => mayDelete(kind, row, authority))} done={done} />
               </>
             ),
           }

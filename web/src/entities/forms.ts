@@ -5,7 +5,7 @@ import { ALARM_RULE_FORM } from "./forms/alarmRule";
 import { ASSET_PROFILE_FORM, DEVICE_PROFILE_FORM } from "./forms/profiles";
 import { CALCULATED_FIELD_FORM } from "./forms/calculatedField";
 import { QUEUE_FORM, TENANT_PROFILE_FORM } from "./forms/system";
-import { ASSET_FORM, DASHBOARD_FORM, DEVICE_FORM, ENTITY_VIEW_FORM, OTA_PACKAGE_FORM, TENANT_FORM, USER_FORM, WIDGET_TYPE_FORM, WIDGETS_BUNDLE_FORM } from "./forms/things";
+import { ASSET_FORM, CUSTOMER_FORM, DASHBOARD_FORM, DEVICE_FORM, ENTITY_VIEW_FORM, OTA_PACKAGE_FORM, TENANT_FORM, USER_FORM, WIDGET_TYPE_FORM, WIDGETS_BUNDLE_FORM } from "./forms/things";
 import type { EntityKind } from "./kinds";
 
 const FORMS: Record<string, readonly FormField[]> = {
@@ -13,6 +13,7 @@ const FORMS: Record<string, readonly FormField[]> = {
   ASSET: ASSET_FORM,
   ASSET_PROFILE: ASSET_PROFILE_FORM,
   CALCULATED_FIELD: CALCULATED_FIELD_FORM,
+  CUSTOMER: CUSTOMER_FORM,
   DASHBOARD: DASHBOARD_FORM,
   DEVICE: DEVICE_FORM,
   DEVICE_PROFILE: DEVICE_PROFILE_FORM,

@@ -378,6 +378,11 @@ export function mayChange(kind: EntityKind, entity: Entity, authority: Authority
   return kind.writers.includes(authority) && (kind.shared !== true || authority === "SYS_ADMIN" || !isOfSystem);
 }
 
+/** Whether a role may delete an entity: the default of its kind and the root chain stay until another one is that. */
+export function mayDelete(kind: EntityKind, entity: Entity, authority: Authority): boolean {
+  return mayChange(kind, entity, authority) && entity["default"] !== true && entity["root"] !== true;
+}
+
 /** Returns the path of an entity's page, if its kind has one. */
 export function pathOf(id: { entityType: string; id: string }): string | undefined {
   const kind = KINDS.find((candidate) => candidate.type === id.entityType);

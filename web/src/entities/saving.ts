@@ -9,6 +9,7 @@ import { changeSources, withSource } from "./forms/argument";
 import { completeField } from "./forms/calculatedField";
 import { ALARMS, shownAlarms } from "./forms/profileAlarms";
 import { completeDeviceProfile } from "./forms/profiles";
+import { completeQueue, completeTenantProfile } from "./forms/system";
 import { isObject, valueAt, withValue, type FormValues } from "@/ui/form/values";
 import type { EntityKind } from "./kinds";
 
@@ -16,7 +17,8 @@ const COMPLETE: Record<string, (values: FormValues, tenantId?: string) => FormVa
   ALARM_RULE: completeAlarmRule,
   CALCULATED_FIELD: completeField,
   DEVICE_PROFILE: completeDeviceProfile,
-  QUEUE: (values) => ({ ...values, topic: values["topic"] || `tb_rule_engine.${String(values["name"]).toLowerCase()}` }),
+  QUEUE: completeQueue,
+  TENANT_PROFILE: completeTenantProfile,
   WIDGET_TYPE: completeWidgetType,
   USER: (values) => ({ authority: "CUSTOMER_USER", ...values }),
 };

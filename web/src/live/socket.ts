@@ -68,10 +68,14 @@ class LiveConnection {
     }
   }
 
-  /** Ends a connection that can't be heard of any more, without waiting until it notices. */
+  /** Ends a connection that can't be heard of any more, without waiting until it notices. Where there was none, the loss is told all the same. */
   drop(): void {
     if (this.state === "live") {
       this.tell({ type: "close" });
+    } else if (this.state === "idle") {
+      this.lostAt = Date.now();
+      this.change("reconnecting");
+      this.lost();
     }
   }
 
@@ -126,8 +130,8 @@ class LiveConnection {
 
   private lost(since = Date.now()): void {
     this.opening = "no";
-    if (this.subscriptions.size === 0) {
-      this.change("idle");
+    // Whoever has been connected is told of the loss on every screen, also where nothing is followed.
+    if (this.state === "idle" && this.subscriptions.size === 0) {
       return;
     }
     this.lostAt = this.state === "reconnecting" ? this.lostAt : since;

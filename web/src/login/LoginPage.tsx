@@ -9,6 +9,14 @@ import { serverText } from "@/i18n/serverTexts";
 /** The code of an answer that has a token for a new password. */
 const PASSWORD_EXPIRED = 15;
 const query = new URLSearchParams(location.search);
+/** Where the way goes on after the log-in. */
+const target = new URL(safeNext(query.get("next")), location.origin);
+/** Links that embed dashboards may bring a log-in with them, for whoever has no session. */
+const BROUGHT = ["accessToken", "refreshToken", "username", "password"] as const;
+
+function brought(name: (typeof BROUGHT)[number]): string | null {
+  return query.get(name) ?? target.searchParams.get(name);
+}
 
 async function post<T>(path: string, body: unknown): Promise<T> {
   let answer: Response;
@@ -38,7 +46,9 @@ function problemText(error: unknown): string {
 
 function enter(pair: TokenPair): void {
   saveTokens(pair);
-  location.replace(safeNext(query.get("next")));
+  // What opened the session must not stay in the address, which people copy and histories keep.
+  BROUGHT.forEach((name) => target.searchParams.delete(name));
+  location.replace(target.pathname + target.search + target.hash);
 }
 
 interface PageForm {
@@ -128,14 +138,14 @@ export function LoginPage(): ReactElement {
 
   useEffect(() => {
     const publicId = query.get("publicId");
-    const token = query.get("accessToken");
-    const refreshToken = query.get("refreshToken");
-    if (token !== null && refreshToken !== null) {
+    const [token, refreshToken, username, password] = BROUGHT.map(brought);
+    const refused = (error: unknown): void => setProblem(problemText(error));
+    if (typeof token === "string" && typeof refreshToken === "string") {
       enter({ token, refreshToken });
     } else if (publicId !== null) {
-      post<TokenPair>("/api/auth/login/public", { publicId }).then(enter, (error: unknown) =>
-        setProblem(problemText(error)),
-      );
+      post<TokenPair>("/api/auth/login/public", { publicId }).then(enter, refused);
+    } else if (typeof username === "string" && typeof password === "string" && isLogin) {
+      post<TokenPair>("/api/auth/login", { username, password }).then(enter, refused);
     }
   }, []);
 

@@ -1,11 +1,12 @@
 // A form that is made of declared fields. What is typed into it stays in this browser until it is saved or given up, if it has a name.
 
 import { Alert, Button, Group, Stack } from "@mantine/core";
-import { useEffect, useState, type FormEvent, type ReactElement, type ReactNode } from "react";
+import { useContext, useEffect, useState, type FormEvent, type ReactElement, type ReactNode } from "react";
 import { useFormDraft, type DraftPlace, type FormDraft } from "@/editing/formDraft";
 import { Leaving } from "@/editing/Leaving";
 import { formatMoment, t } from "@/i18n";
 import { adviceOn, messageOf } from "./errors";
+import { AroundContext } from "./form/around";
 import { Fields } from "./form/Fields";
 import { initialValues, type FormField, type FormValues } from "./form/values";
 
@@ -47,6 +48,7 @@ function DraftNote({ draft, isOld, discard }: { draft: FormDraft; isOld: boolean
 }
 
 export function FieldsForm({ fields, values: initial, action, onSave, onCancel, keep, onDirty, more }: FieldsFormProps): ReactElement {
+  const around = useContext(AroundContext);
   const [begun, setBegun] = useState(() => initialValues(fields, initial));
   const draft = useFormDraft(keep, fields, begun);
   const { values, setValues, dirty, restored } = draft;
@@ -89,7 +91,9 @@ export function FieldsForm({ fields, values: initial, action, onSave, onCancel, 
             }}
           />
         )}
-        <Fields key={round} fields={fields} values={values} change={setValues} />
+        <AroundContext value={{ ...around, values }}>
+          <Fields key={round} fields={fields} values={values} change={setValues} />
+        </AroundContext>
         {problem !== "" && (
           <p role="alert" style={{ color: "var(--mantine-color-error)", margin: 0, whiteSpace: "pre-line", overflowWrap: "anywhere" }}>
             {problem}

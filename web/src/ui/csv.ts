@@ -5,9 +5,12 @@ export interface TextColumn<T> {
   text: (row: T) => string;
 }
 
-/** Quotes a field where it must be. A leading `=`, `+`, `-` or `@` would be a formula in a spreadsheet, so such text gets an apostrophe. */
+/** A leading `=`, `+`, `-` or `@` would be a formula in a spreadsheet, so such text gets an apostrophe. */
+const safeText = (text: string): string => (/^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text);
+
+/** Quotes a field where it must be. */
 function field(text: string): string {
-  const safe = /^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text;
+  const safe = safeText(text);
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
@@ -21,6 +24,12 @@ export function csvLine<T>(columns: readonly TextColumn<T>[], row: T): string {
 /** Returns rows below the labels of their columns. */
 export function csvOf<T>(columns: readonly TextColumn<T>[], rows: readonly T[]): string {
   return lineOf(columns.map((column) => column.label)) + rows.map((row) => csvLine(columns, row)).join("");
+}
+
+/** Returns rows below the labels of their columns as spreadsheets take them from the clipboard: a tab between fields, a line for each row. */
+export function tableText<T>(columns: readonly TextColumn<T>[], rows: readonly T[]): string {
+  const plain = (text: string): string => safeText(text).replaceAll(/[\t\r\n]+/g, " ");
+  return [columns.map(({ label }) => label), ...rows.map((row) => columns.map((column) => column.text(row)))].map((line) => line.map(plain).join("\t")).join("\n");
 }
 
 /** Lets the browser save a file. */

@@ -1,39 +1,47 @@
 // The form of alarm rules: arguments, a rule for each severity with its condition and schedule, and when the alarm clears.
 
 import { RULE_TARGETS } from "@/entities/columns";
-import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
+import { initialValues, valueAt, type FormField, type FormValues } from "@/ui/form/values";
 import { clearFields, JOINED, OPERATIONS, scheduleFields, SEVERITY, SPANS, storedSchedule, UNITS, VALUE_TYPES } from "./alarmParts";
-import { argumentFields, changeSources, settleSource, storedArgument } from "./argument";
+import { argumentFields, changeSources, namesOfArguments, settleArgument, storedArgument } from "./argument";
 import { targetFields } from "./calculatedField";
 
 const SCHEDULE = "condition.schedule.staticValue";
 const is = (path: string, wanted: string) => (values: FormValues): boolean => valueAt(values, path) === wanted;
 const isSimple = (values: FormValues): boolean => valueAt(values, "condition.expression.type") !== "TBEL";
 
-const predicate = (type: keyof typeof OPERATIONS, valueField: Omit<FormField, "name" | "label">): FormField => ({
-  name: "predicates", label: "Comparisons", type: "rows", when: is("valueType", type),
-  fields: [
+function predicate(type: keyof typeof OPERATIONS, valueField: Omit<FormField, "name" | "label">): FormField {
+  const fields: FormField[] = [
     { name: "type", label: "Kind", initial: type, when: () => false },
     { name: "operation", label: "Comparison", type: "select", options: OPERATIONS[type], required: true, initial: OPERATIONS[type][0]?.value },
     { name: "value.staticValue", label: "Value", ...valueField, when: (row) => !valueAt(row, "value.dynamicValueArgument") },
-    { name: "value.dynamicValueArgument", label: "or the value of this argument" },
+    { name: "value.dynamicValueArgument", label: "or the value of this argument", type: "suggest", optionsFrom: namesOfArguments },
     ...(type === "STRING" ? [{ name: "ignoreCase", label: "Ignore upper and lower case", type: "boolean" as const }] : []),
-  ],
-});
+  ];
+  return { name: "predicates", label: "Comparisons", type: "rows", when: is("valueType", type), fields, initial: [initialValues(fields, {})] };
+}
+
+const PREDICATES = [predicate("NUMERIC", { type: "number" }), predicate("STRING", {}), predicate("BOOLEAN", { type: "boolean", initial: true })];
+
+/** Values of another type are compared in other ways. */
+function settleFilter(row: FormValues, before: FormValues): FormValues {
+  const isOther = before["valueType"] !== undefined && row["valueType"] !== before["valueType"];
+  return isOther ? { ...row, predicates: PREDICATES.find((one) => one.when?.(row))?.initial } : row;
+}
+
+const FILTER: FormField[] = [
+  { name: "argument", label: "Argument name", type: "suggest", optionsFrom: namesOfArguments, required: true },
+  { name: "valueType", label: "Type of value", type: "select", options: VALUE_TYPES, required: true, initial: "NUMERIC" },
+  { name: "operation", label: "It is met if", type: "select", options: JOINED, required: true, initial: "AND" },
+  ...PREDICATES,
+];
 
 const RULE: FormField[] = [
   { name: "condition.expression.type", label: "Condition", type: "select", options: [{ value: "SIMPLE", label: "Comparisons" }, { value: "TBEL", label: "Script (TBEL)" }], required: true, initial: "SIMPLE" },
   { name: "condition.expression.operation", label: "It is met if", type: "select", options: JOINED, required: true, initial: "AND", when: isSimple },
   {
-    name: "condition.expression.filters", label: "Filters", type: "rows", when: isSimple,
-    fields: [
-      { name: "argument", label: "Argument name", required: true },
-      { name: "valueType", label: "Type of value", type: "select", options: VALUE_TYPES, required: true, initial: "NUMERIC" },
-      { name: "operation", label: "It is met if", type: "select", options: JOINED, required: true, initial: "AND" },
-      predicate("NUMERIC", { type: "number" }),
-      predicate("STRING", {}),
-      predicate("BOOLEAN", { type: "boolean", initial: true }),
-    ],
+    name: "condition.expression.filters", label: "Filters", type: "rows", when: isSimple, settle: settleFilter, fields: FILTER,
+    begin: [initialValues(FILTER, {})],
   },
   { name: "condition.expression.expression", label: "Script (TBEL)", type: "code", help: "Returns true when the condition is met.", when: is("condition.expression.type", "TBEL") },
   { name: "condition.type", label: "Since when", type: "select", required: true, initial: "SIMPLE", options: SPANS },
@@ -45,13 +53,17 @@ const RULE: FormField[] = [
   { name: "dashboardId", label: "Dashboard", type: "entity", list: "/api/tenant/dashboards" },
 ];
 
+const ARGUMENT = argumentFields({ others: true });
+const RAISE = [SEVERITY, ...RULE];
+
+/** A new rule begins with one value and one comparison of it, which is what most rules are. */
 export const ALARM_RULE_FORM: FormField[] = [
   { name: "name", label: "Alarm type", required: true },
   ...targetFields(RULE_TARGETS),
-  { name: "configuration.arguments", label: "Arguments", type: "rows", keyed: "name", settle: settleSource, fields: argumentFields({ others: true }) },
+  { name: "configuration.arguments", label: "Arguments", type: "rows", keyed: "name", settle: settleArgument, fields: ARGUMENT, begin: [initialValues(ARGUMENT, {})] },
   {
     name: "configuration.createRules", label: "Rules that raise the alarm", type: "rows", keyed: "severity",
-    fields: [SEVERITY, ...RULE],
+    fields: RAISE, begin: [initialValues(RAISE, {})],
   },
   ...clearFields("configuration.clearRule", RULE),
   { name: "", label: "Propagation", type: "heading" },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { FormValues } from "@/ui/form/values";
-import { settleSource, storedArgument, storedSource, withSource } from "./argument";
+import { initialValues, type FormValues } from "@/ui/form/values";
+import { argumentFields, namesOfArguments, settleArgument, settleSource, storedArgument, storedSource, withSource } from "./argument";
 import { completeAlarmRule } from "./alarmRule";
 import { completeField } from "./calculatedField";
 
@@ -28,6 +28,18 @@ test("another source begins without what was chosen for the one before", () => {
   expect(settleSource({ ...device, source: "ASSET" }, device)).toEqual({ source: "ASSET", refEntityKey: key });
   expect(settleSource({ ...device, source: "RELATION_PATH_QUERY" }, device)).toMatchObject({ refDynamicSourceConfiguration: { levels: [{ direction: "FROM" }] } });
   expect(settleSource({ ...device, refEntityKey: {} }, device)).toMatchObject({ refEntityId: { id: "d" } });
+});
+
+test("a new argument is called as its key until somebody names it, and a stored one keeps its name", () => {
+  const begun = initialValues(argumentFields({ others: true }), {});
+  const keyed = settleArgument({ ...begun, refEntityKey: { ...key, key: "2nd level" } }, begun);
+  expect(keyed["name"]).toBe("_2nd_level");
+  const named = settleArgument({ ...keyed, name: "level" }, keyed);
+  expect(settleArgument({ ...named, refEntityKey: { ...key, key: "other" } }, named)["name"]).toBe("level");
+  expect(storedArgument(keyed, "t")).toEqual({ name: "_2nd_level", refEntityKey: { ...key, key: "2nd level" } });
+  const stored = { name: "t", refEntityKey: key };
+  expect(settleArgument({ ...stored, refEntityKey: { ...key, key: "other" } }, stored)["name"]).toBe("t");
+  expect(namesOfArguments({ values: { configuration: { arguments: { level: {} } } }, names: {} })).toEqual([{ value: "level", label: "level" }]);
 });
 
 test("an argument is stored with the settings of its kind alone", () => {

@@ -1,12 +1,16 @@
 // Whose values the arguments of calculated fields and alarm rules are, and the zones of geofencing: of the entity itself, a certain one, its owner, or
 // what relations lead to. A form has one choice for it, where the server has two settings that exclude each other.
 
+import type { FormAround } from "@/ui/form/around";
 import { isObject, valueAt, type FormField, type FormOption, type FormValues } from "@/ui/form/values";
 
-const SOURCE = "source";
+export const SOURCE = "source";
 const PATH = "RELATION_PATH_QUERY";
 const OWNER = "CURRENT_OWNER";
-const OWN = "CURRENT";
+const KEY = "refEntityKey.key";
+/** Of a row of the form alone: nobody has named it yet. */
+const UNNAMED = "unnamed";
+export const OWN = "CURRENT";
 
 export const DIRECTIONS = [{ value: "FROM", label: "From here" }, { value: "TO", label: "To here" }] as const;
 export const SCOPES = [{ value: "SERVER_SCOPE", label: "Server" }, { value: "SHARED_SCOPE", label: "Shared" }, { value: "CLIENT_SCOPE", label: "Client" }] as const;
@@ -53,6 +57,21 @@ export function settleSource(row: FormValues, before: FormValues): FormValues {
   return row[SOURCE] === PATH ? { ...rest, refDynamicSourceConfiguration: { levels: [{ direction: "FROM", relationType: "Contains" }] } } : rest;
 }
 
+/** Expressions and scripts know an argument by its name, which therefore holds only letters, digits and underscores. */
+const nameFor = (key: unknown): string => String(key ?? "").replace(/\W/g, "_").replace(/^(?=\d)/, "_");
+
+/** A new argument is called as its key until somebody names it; the name of a stored one stays, since others know it by that. */
+export function settleArgument(row: FormValues, before: FormValues): FormValues {
+  const { [UNNAMED]: unnamed, ...settled } = settleSource(row, before);
+  return unnamed === true && row["name"] === before["name"] ? { ...settled, [UNNAMED]: true, name: nameFor(valueAt(row, KEY)) } : settled;
+}
+
+/** The arguments that a form has, for fields that name one. */
+export function namesOfArguments({ values }: FormAround): FormOption[] {
+  const named = valueAt(values, "configuration.arguments");
+  return Object.keys(isObject(named) ? named : {}).map((name) => ({ value: name, label: name }));
+}
+
 /** Reads the source of a stored argument or group of zones. */
 export function withSource(stored: FormValues): FormValues {
   const source = valueAt(stored, "refDynamicSourceConfiguration.type") ?? valueAt(stored, "refEntityId.entityType") ?? OWN;
@@ -95,10 +114,11 @@ export function argumentFields({ others = false, attributes = true, windows = fa
     ...(windows ? [{ value: "TS_ROLLING", label: "Window of values" }] : []),
   ];
   return [
-    { name: "name", label: "Argument name", required: true },
     ...(others ? sourceFields("Whose value", false) : []),
     { name: "refEntityKey.type", label: "Kind of value", type: "select", required: true, initial: "TS_LATEST", options: kinds },
-    { name: "refEntityKey.key", label: "Key", required: true },
+    { name: KEY, label: "Key", type: "own", drawnBy: "key", slim: true, required: true },
+    { name: UNNAMED, label: "Argument name", initial: true, when: () => false },
+    { name: "name", label: "Argument name", required: true, help: "Conditions, expressions and scripts know the value by it" },
     { name: "refEntityKey.scope", label: "Scope", type: "select", options: SCOPES, required: true, initial: "SERVER_SCOPE", when: isAttribute },
     { name: "defaultValue", label: "Value when there is none", when: (row) => !isWindow(row) },
     { name: "timeWindow", label: "Window, ms", type: "number", help: "300000 is five minutes; empty for any age", when: isWindow },
@@ -108,7 +128,7 @@ export function argumentFields({ others = false, attributes = true, windows = fa
 
 /** Brings an argument into the form that the server stores; `isOwn` are those of types that take values of the entity alone. */
 export function storedArgument(row: FormValues, tenantId: string | undefined, isOwn = false): FormValues {
-  const { refEntityKey, defaultValue, timeWindow, limit, ...rest } = storedSource(isOwn ? { ...row, [SOURCE]: OWN } : row, tenantId);
+  const { refEntityKey, defaultValue, timeWindow, limit, [UNNAMED]: _unnamed, ...rest } = storedSource(isOwn ? { ...row, [SOURCE]: OWN } : row, tenantId);
   const { scope, ...key } = isObject(refEntityKey) ? refEntityKey : {};
   const given = Object.entries(isWindow(row) ? { timeWindow, limit } : { defaultValue }).filter(([, value]) => value !== undefined && value !== null);
   return { ...rest, ...Object.fromEntries(given), refEntityKey: isAttribute(row) ? { ...key, scope: scope ?? "SERVER_SCOPE" } : key };

@@ -2,7 +2,7 @@
 
 import { FIELD_TARGETS, FIELD_TYPES } from "@/entities/columns";
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
-import { argumentFields, changeSources, DIRECTIONS, SCOPES, settleSource, sourceFields, storedArgument, storedSource } from "./argument";
+import { argumentFields, changeSources, DIRECTIONS, namesOfArguments, SCOPES, settleSource, settleArgument, sourceFields, storedArgument, storedSource } from "./argument";
 
 const typeIs = (...types: string[]) => (values: FormValues): boolean => types.includes(String(values["type"] ?? ""));
 
@@ -38,7 +38,7 @@ export const CALCULATED_FIELD_FORM: FormField[] = [
     { fields: argumentFields({ others: true, windows: true }), when: (values: FormValues) => typeIs("SCRIPT", "PROPAGATION")(values) && !isOwnOnly(values) },
     { fields: argumentFields({}), when: (values: FormValues) => isOwnOnly(values) && !typeIs("ENTITY_AGGREGATION")(values) },
     { fields: argumentFields({ attributes: false }), when: typeIs("ENTITY_AGGREGATION") },
-  ].map(({ fields, when }): FormField => ({ name: `${C}.arguments`, label: "Arguments", type: "rows", keyed: "name", settle: settleSource, fields, when })),
+  ].map(({ fields, when }): FormField => ({ name: `${C}.arguments`, label: "Arguments", type: "rows", keyed: "name", settle: settleArgument, fields, when })),
   { name: `${C}.applyExpressionToResolvedArguments`, label: "A script makes the result", type: "boolean", when: typeIs("PROPAGATION") },
   { name: `${C}.expression`, label: "Expression", required: true, help: "For example celsius * 1.8 + 32", when: typeIs("SIMPLE") },
   {
@@ -85,7 +85,7 @@ export const CALCULATED_FIELD_FORM: FormField[] = [
       { name: "name", label: "Metric name", required: true },
       { name: "function", label: "Function", type: "select", options: ["MIN", "MAX", "SUM", "AVG", "COUNT", "COUNT_UNIQUE"], required: true, initial: "AVG" },
       { name: "input.type", label: "Input", type: "select", options: [{ value: "key", label: "Argument" }, { value: "function", label: "Script" }], required: true, initial: "key" },
-      { name: "input.key", label: "Argument name", required: true, when: (values) => valueAt(values, "input.type") !== "function" },
+      { name: "input.key", label: "Argument name", type: "suggest", optionsFrom: namesOfArguments, required: true, when: (values) => valueAt(values, "input.type") !== "function" },
       { name: "input.function", label: "Script (TBEL)", type: "code", when: (values) => valueAt(values, "input.type") === "function" },
       { name: "filter", label: "Counts if (TBEL)", type: "code" },
       { name: "defaultValue", label: "Value when there is none", type: "number" },

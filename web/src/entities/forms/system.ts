@@ -1,6 +1,6 @@
 // Forms of queues and of tenant profiles with their limits.
 
-import { valueAt, type FormField } from "@/ui/form/values";
+import { initialValues, isObject, valueAt, withValue, type FormField, type FormValues } from "@/ui/form/values";
 
 export const QUEUE_FORM: FormField[] = [
   { name: "name", label: "Name", required: true, once: true },
@@ -26,6 +26,23 @@ export const QUEUE_FORM: FormField[] = [
   { name: "processingStrategy.maxPauseBetweenRetries", label: "Longest pause, s", type: "number", initial: 3 },
 ];
 
+const isIsolated = (values: FormValues): boolean => values["isolatedTbRuleEngine"] === true;
+const OWN_QUEUES = "profileData.queueConfiguration";
+/** The server wants this one among the queues of tenants that have their own. */
+const MAIN = { ...initialValues(QUEUE_FORM, {}), name: "Main" };
+
+/** Completes a queue as the server wants it. */
+export function completeQueue(queue: FormValues): FormValues {
+  return { ...queue, topic: queue["topic"] || `tb_rule_engine.${String(queue["name"]).toLowerCase()}` };
+}
+
+/** Tenants that share the queues of the installation have none in their profile. */
+export function completeTenantProfile(profile: FormValues): FormValues {
+  const stored = valueAt(profile, OWN_QUEUES);
+  const queues = Array.isArray(stored) && stored.length > 0 ? stored.filter(isObject) : [MAIN];
+  return withValue(profile, OWN_QUEUES, isIsolated(profile) ? queues.map(completeQueue) : null);
+}
+
 const number = (name: string, label: string): FormField => ({ name: `profileData.configuration.${name}`, label, type: "number", initial: 0 });
 const rates = (name: string, label: string): FormField => ({ name: `profileData.configuration.${name}`, label, type: "rates" });
 const heading = (label: string): FormField => ({ name: "", label, type: "heading" });
@@ -34,6 +51,11 @@ export const TENANT_PROFILE_FORM: FormField[] = [
   { name: "name", label: "Name", required: true },
   { name: "description", label: "Description", type: "long" },
   { name: "profileData.configuration.type", label: "Kind", initial: "DEFAULT", when: () => false },
+  { name: "isolatedTbRuleEngine", label: "Its tenants have queues of their own", type: "boolean" },
+  {
+    name: OWN_QUEUES, label: "Queues", type: "rows", when: isIsolated, fields: QUEUE_FORM, begin: [MAIN],
+    rowTitle: (queue) => ({ title: String(queue["name"] ?? ""), note: String(queue["topic"] ?? "") }),
+  },
   { ...heading("Entities"), help: "0 is no limit" },
   number("maxDevices", "Devices"),
   number("maxAssets", "Assets"),

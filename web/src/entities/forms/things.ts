@@ -1,7 +1,7 @@
 // Forms of devices, assets, views, packages, dashboards and people.
 
 import { KINDS } from "@/entities/kinds";
-import type { FormField } from "@/ui/form/values";
+import { valueAt, type FormField } from "@/ui/form/values";
 
 const NAME: FormField = { name: "name", label: "Name", required: true };
 const TITLE: FormField = { name: "title", label: "Title", required: true };
@@ -30,10 +30,10 @@ export const ENTITY_VIEW_FORM: FormField[] = [
   },
   { name: "entityId", label: "Device it shows", type: "entity", list: "/api/tenant/deviceInfos", required: true, once: true, when: (values) => kindOf(values) !== "ASSET" },
   { name: "entityId", label: "Asset it shows", type: "entity", list: "/api/tenant/assetInfos", required: true, once: true, when: (values) => kindOf(values) === "ASSET" },
-  { name: "keys.timeseries", label: "Time series", type: "texts", initial: [] },
-  { name: "keys.attributes.cs", label: "Client attributes", type: "texts", initial: [] },
-  { name: "keys.attributes.sh", label: "Shared attributes", type: "texts", initial: [] },
-  { name: "keys.attributes.ss", label: "Server attributes", type: "texts", initial: [] },
+  { name: "keys.timeseries", label: "Time series", type: "own", drawnBy: "keys", slim: true, initial: [] },
+  { name: "keys.attributes.cs", label: "Client attributes", type: "own", drawnBy: "keys", slim: true, initial: [] },
+  { name: "keys.attributes.sh", label: "Shared attributes", type: "own", drawnBy: "keys", slim: true, initial: [] },
+  { name: "keys.attributes.ss", label: "Server attributes", type: "own", drawnBy: "keys", slim: true, initial: [] },
   { name: "startTimeMs", label: "Shows data from", type: "time", initial: 0 },
   { name: "endTimeMs", label: "Shows data until", type: "time", initial: 0 },
   DESCRIPTION,
@@ -83,8 +83,23 @@ export const USER_FORM: FormField[] = [
   DESCRIPTION,
 ];
 
+const fieldsOf = (type: string): readonly FormField[] => KINDS.find((kind) => kind.type === type)?.fields ?? [];
+
+export const CUSTOMER_FORM: FormField[] = [
+  ...fieldsOf("CUSTOMER"),
+  {
+    name: "additionalInfo.homeDashboardId", label: "Home of its users shows this dashboard", type: "entity", list: "/api/customer/{id.id}/dashboards", pick: "id", one: "/api/dashboard/info/",
+    when: (values) => values["id"] !== undefined,
+  },
+  {
+    name: "additionalInfo.homeDashboardHideToolbar", label: "without its toolbar", type: "boolean", otherwise: true,
+    when: (values) => (valueAt(values, "additionalInfo.homeDashboardId") ?? "") !== "",
+  },
+  DESCRIPTION,
+];
+
 export const TENANT_FORM: FormField[] = [
-  ...(KINDS.find((kind) => kind.type === "TENANT")?.fields ?? []),
+  ...fieldsOf("TENANT"),
   { name: "tenantProfileId", label: "Tenant profile", type: "entity", list: "/api/tenantProfileInfos" },
   DESCRIPTION,
 ];

@@ -4,7 +4,7 @@ import { ActionIcon, Drawer, Menu } from "@mantine/core";
 import { lazy, Suspense, useState, type ReactElement, type RefObject } from "react";
 import type { SourceRequest, SourceValues } from "@/dashboard/source";
 import { formatTime, t } from "@/i18n";
-import { csvOf, download } from "@/ui/csv";
+import { csvOf, download, tableText } from "@/ui/csv";
 import { notify, Waiting } from "@/ui/feedback";
 import { drawPng } from "./png";
 import { rowsOf, type Row } from "./rows";
@@ -42,6 +42,10 @@ export function WidgetTools({ title, section, values, requests, fill, table }: T
     }
     await drawPng(drawing, `${title} ${formatTime(Date.now())}.png`);
   };
+  const copy = (shown: SourceValues[]): void => {
+    const rows = rowsOf(shown);
+    navigator.clipboard.writeText(tableText(columns(), rows)).then(() => notify.ok(t("{n} copied", { n: rows.length })), notify.error);
+  };
   if (values === undefined && fill === undefined) {
     return null;
   }
@@ -59,6 +63,8 @@ export function WidgetTools({ title, section, values, requests, fill, table }: T
               <Menu.Item onClick={() => download(`${title}.csv`, csvOf(columns(), rowsOf(values)))}>CSV</Menu.Item>
               <Menu.Item onClick={() => download(`${title}.json`, JSON.stringify(rowsOf(values), null, 2))}>JSON</Menu.Item>
               <Menu.Item onClick={() => void png()}>PNG</Menu.Item>
+              {/* Browsers have a clipboard for pages of HTTPS and of their own machine alone. */}
+              {isSecureContext && <Menu.Item onClick={() => copy(values)}>{t("Copy the values")}</Menu.Item>}
               <Menu.Divider />
               <Menu.Item onClick={() => setInspected(true)}>{t("Data and questions")}</Menu.Item>
             </>

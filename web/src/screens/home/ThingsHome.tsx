@@ -9,7 +9,7 @@ import { pathOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { Ago, TextLink } from "@/ui/feedback";
 import { wordsOf } from "@/ui/form/values";
-import { Figure, Newest, NewestOfKind, NextSteps, Soft, useTotal } from "./parts";
+import { Figure, Newest, NewestOfKind, NextSteps, Soft, useShortest, useTotal } from "./parts";
 
 interface Alarm {
   id: EntityId;
@@ -84,15 +84,16 @@ function TenantSteps({ devices, online }: { devices: number | undefined; online:
   const dashboards = useTotal("/api/tenant/dashboards");
   const rules = useTotal("/api/alarm/rules");
   const customers = useTotal("/api/customers");
+  const newest = useShortest("/api/tenant/deviceInfos", { sortProperty: "createdTime", sortOrder: "DESC" })?.data[0];
   const some = (n: number | undefined): boolean | undefined => (n === undefined ? undefined : n > 0);
   return (
     <NextSteps
       steps={[
-        { label: "Add a device", to: "/entities/devices", done: some(devices) },
-        { label: "Let a device send its first value", to: "/entities/devices", done: some(online) },
-        { label: "Build a dashboard", to: "/dashboards", done: some(dashboards) },
-        { label: "Be told when a value is wrong: add an alarm rule", to: "/alarms/alarm-rules", done: some(rules) },
-        { label: "Let a customer see their devices", to: "/customers", done: some(customers) },
+        { label: "Add a device", to: "/entities/devices?add=true", done: some(devices) },
+        { label: "Let a device send its first value", to: newest === undefined ? "/entities/devices" : `${pathOf(newest.id)}?tab=connect`, done: some(online) },
+        { label: "Build a dashboard", to: "/dashboards?add=true", done: some(dashboards) },
+        { label: "Be told when a value is wrong: add an alarm rule", to: "/alarms/alarm-rules?add=true", done: some(rules) },
+        { label: "Let a customer see their devices", to: "/customers?add=true", done: some(customers) },
       ]}
     />
   );

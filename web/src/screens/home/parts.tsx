@@ -15,13 +15,17 @@ export const EVERY_MS = 10_000;
 
 /** Follows how many there are of a list. */
 export function useTotal(path: string, query: Query = {}, enabled = true): number | undefined {
-  const page = useQuery({
+  return useShortest(path, query, enabled)?.totalElements;
+}
+
+/** Follows how many there are of a list, and its first one. */
+export function useShortest(path: string, query: Query = {}, enabled = true): PageData<Entity> | undefined {
+  return useQuery({
     queryKey: ["total", path, query],
     enabled,
     refetchInterval: EVERY_MS,
     queryFn: () => api.get<PageData<Entity>>(path, { ...query, pageSize: 1, page: 0 }),
-  });
-  return page.data?.totalElements;
+  }).data;
 }
 
 export function Figure({ label, value, to, bad }: { label: string; value: number | undefined; to?: string; bad?: boolean }): ReactElement {

@@ -153,7 +153,7 @@ export function Fields({ fields, values, change }: FieldsProps): ReactElement {
       {fields
         .filter((field) => field.when?.(values) ?? true)
         .map((field) => (
-          <div key={`${field.name} ${field.label}`} className={WIDE.has(field.type ?? "text") ? classes["wide"] : ""}>
+          <div key={`${field.name} ${field.label}`} className={WIDE.has(field.type ?? "text") && field.slim !== true ? classes["wide"] : ""}>
             <Field
               field={field}
               value={valueAt(values, field.name)}

@@ -1,7 +1,7 @@
 // A list of alike things, such as the arguments of a calculated field, each with its own fields.
 
 import { Accordion, Button, Fieldset, Group, Stack, Text } from "@mantine/core";
-import { useContext, useRef, useState, type ReactElement, type ReactNode } from "react";
+import { useContext, useEffect, useRef, useState, type ReactElement, type ReactNode } from "react";
 import { t } from "@/i18n";
 import { AroundContext } from "./around";
 import { Fields } from "./Fields";
@@ -15,18 +15,29 @@ interface Row {
 export function RowsField({ field, value, change }: { field: FormField; value: unknown; change: (value: unknown) => void }): ReactElement {
   const { keyed, keyPrefix, rowTitle } = field;
   const around = useContext(AroundContext);
-  const [rows, setRows] = useState<Row[]>(() => {
-    const stored = toRows(value, keyed);
+  const read = (from: unknown): Row[] => {
+    const stored = toRows(from, keyed);
     return (stored.length === 0 ? (field.begin ?? []) : stored).map((values, id) => ({ id, values }));
-  });
+  };
+  const [rows, setRows] = useState(() => read(value));
   const [open, setOpen] = useState<string[]>([]);
   // A field that waits for something changes the rows as they are then, not as they were drawn with it.
   const newest = useRef(rows);
+  const told = useRef(value);
   const store = (update: (rows: Row[]) => Row[]): void => {
     newest.current = update(newest.current);
     setRows(newest.current);
-    change(fromRows(newest.current.map((row) => row.values), keyed, keyPrefix !== undefined));
+    told.current = fromRows(newest.current.map((row) => row.values), keyed, keyPrefix !== undefined);
+    change(told.current);
   };
+  useEffect(() => {
+    // What another field has set in the place of these rows; their own changes come back as they were told.
+    if (JSON.stringify(value) !== JSON.stringify(told.current)) {
+      told.current = value;
+      newest.current = read(value);
+      setRows(newest.current);
+    }
+  }, [value]);
   const fields = field.fields ?? [];
   const keys = keyed === undefined ? [] : rows.map((row) => row.values[keyed]);
   const twice = keys.find((key, at) => key !== undefined && key !== "" && keys.indexOf(key) < at);

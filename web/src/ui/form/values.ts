@@ -39,6 +39,8 @@ export interface FormField {
   most?: number;
   /** Of `own`: under which name what is around the form draws it; where nothing does, it is JSON. */
   drawnBy?: string;
+  /** Of `own`: whether it is no wider than a text. */
+  slim?: boolean;
   /** Fields of each of the `rows`. */
   fields?: readonly FormField[];
   /** Choices of `choice` and `choices`, whose values may be of any type, by the values around them. */
