@@ -1,6 +1,7 @@
 //! A database's own threads, for callers that are threads and wait.
 
 use std::future::Future;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use fieldline_core::ports::StoreResult;
@@ -48,6 +49,15 @@ pub(super) struct BackingRuntime(Option<Runtime>);
 /// A call took too long, or the store was closed meanwhile.
 pub(super) struct CallTimedOut;
 
+/// A call that has begun. Whoever drops it does not learn its outcome.
+pub(super) struct BackingCall<T, E>(Receiver<Result<T, E>>);
+
+impl<T, E: From<CallTimedOut>> BackingCall<T, E> {
+    pub(super) fn wait(self) -> Result<T, E> {
+        self.0.recv().unwrap_or(Err(CallTimedOut.into()))
+    }
+}
+
 impl BackingRuntime {
     pub(super) fn new(name: &str) -> StoreResult<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -72,13 +82,23 @@ impl BackingRuntime {
         E: From<CallTimedOut> + Send + 'static,
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        let (done, outcome) = std::sync::mpsc::sync_channel(1);
+        self.begin(timeout, call).wait()
+    }
+
+    /// Begins a call whose outcome is waited for later.
+    pub(super) fn begin<T, E, F>(&self, timeout: Duration, call: F) -> BackingCall<T, E>
+    where
+        T: Send + 'static,
+        E: From<CallTimedOut> + Send + 'static,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let (done, outcome) = mpsc::sync_channel(1);
         self.spawn(async move {
             let outcome = tokio::time::timeout(timeout, call).await;
             // Nobody waits any more where the store has been closed meanwhile.
             let _ = done.send(outcome.unwrap_or(Err(CallTimedOut.into())));
         });
-        outcome.recv().unwrap_or(Err(CallTimedOut.into()))
+        BackingCall(outcome)
     }
 
     /// Runs something that nobody waits for.

@@ -4,9 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fieldline_core::ports::TimeSeriesStore as _;
+use fieldline_model::timeseries::{PointOrder, RangeQuery};
 use uuid::Uuid;
 
-use super::postgres::{TestDatabase, lost_tables_are_not_written, many_values_are_read, save, times};
+use super::postgres::{
+    TestDatabase, device, latest_times, lost_tables_are_not_written, many_values_are_read, save, save_points,
+    times,
+};
 use super::{World, WorldPlace, series_contract};
 use crate::series::{CassandraOptions, SeriesStore, SqlSeriesOptions};
 
@@ -73,6 +78,46 @@ async fn who_has_lost_the_cassandra_tables_writes_no_more_and_says_so() {
 async fn values_of_many_entities_are_read_from_cassandra() {
     let world = world();
     many_values_are_read(&world).await;
+    world.store().close().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
+async fn values_of_many_neighbours_and_of_few_far_apart_are_read_from_cassandra() {
+    let world = world();
+    save_points(&world.store(), (0..3_000).map(|of| (of, of as i64))).await;
+    for step in [1, 7, 300] {
+        world.crash();
+        let found = latest_times(&world.store(), (0..3_010).step_by(step).collect());
+        let expected: Vec<_> = (0..3_000_u128).step_by(step).map(|of| (of, of as i64)).collect();
+        assert_eq!(found, expected, "each {step}th");
+    }
+    world.store().close().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs FIELDLINE_TEST_CASSANDRA_NODES"]
+async fn a_series_of_many_pages_is_read_from_both_ends() {
+    const APART_MS: i64 = 60_000;
+    let world = world();
+    save_points(&world.store(), (0..2_000).map(|number| (1, number * APART_MS))).await;
+    // Each minute is a block of its own.
+    world.crash();
+    let expected: Vec<i64> = (0..2_000).map(|number| number * APART_MS).collect();
+    for order in [PointOrder::Ascending, PointOrder::Descending] {
+        let query = RangeQuery {
+            start: 0,
+            end: i64::MAX,
+            limit: 10_000,
+            order,
+        };
+        let found = world.store().range(device(1), "k", query).await.unwrap();
+        let mut found: Vec<i64> = found.iter().map(|point| point.ts).collect();
+        if order == PointOrder::Descending {
+            found.reverse();
+        }
+        assert_eq!(found, expected, "{order:?}");
+    }
     world.store().close().unwrap();
 }
 

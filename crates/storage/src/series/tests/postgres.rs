@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fieldline_core::ports::{
-    StoreErrorKind, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore, ValueReadRequest, ValueReader,
-    ValueSource,
+    StoreErrorKind, StoredValue, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore, ValueReadRequest,
+    ValueReader, ValueSource,
 };
 use fieldline_model::kv::{KvValue, pack};
 use fieldline_model::{DeviceId, EntityKey, EntityType, TenantId};
@@ -91,7 +91,7 @@ fn schema(world: &World) -> String {
 
 series_contract!(world, ignore = "needs FIELDLINE_TEST_POSTGRES_URL");
 
-fn device(of: u128) -> EntityKey {
+pub(super) fn device(of: u128) -> EntityKey {
     EntityKey::device(TenantId(Uuid::from_u128(7)), DeviceId(Uuid::from_u128(of)))
 }
 
@@ -114,6 +114,22 @@ pub(super) async fn save(
     };
     let saved = TimeSeriesStore::save(store, &[row]).await;
     saved.map_err(|error| error.kind())
+}
+
+/// Saves a point of `k` for each device and time, all of them together.
+pub(super) async fn save_points(store: &SeriesStore, points: impl Iterator<Item = (u128, i64)>) {
+    let mut values = Vec::new();
+    pack("k", KvValue::Long(1).as_ref(), &mut values);
+    let rows: Vec<TelemetryRow<'_>> = points
+        .map(|(of, ts)| TelemetryRow {
+            strategy: TelemetrySaveStrategy::ALL,
+            subject: device(of),
+            ts,
+            ttl_seconds: 0,
+            values: &values,
+        })
+        .collect();
+    TimeSeriesStore::save(store, &rows).await.unwrap();
 }
 
 pub(super) async fn times(store: &SeriesStore, of: u128) -> Vec<i64> {
@@ -237,6 +253,23 @@ async fn values_of_many_entities_are_read_from_pages() {
     world.store().close().unwrap();
 }
 
+/// The devices, of some, that have a latest value of `k`, with its time.
+pub(super) fn latest_times(store: &SeriesStore, of: Vec<u128>) -> Vec<(u128, i64)> {
+    let ids: Vec<Uuid> = of.iter().copied().map(Uuid::from_u128).collect();
+    let request = ValueReadRequest {
+        tenant: TenantId(Uuid::from_u128(7)),
+        kind: EntityType::Device,
+        ids: &ids,
+        source: ValueSource::Latest,
+        names: &["k".to_owned()],
+    };
+    let mut found = Vec::new();
+    let mut visit = |place: usize, _: usize, value: StoredValue<'_>| found.push((of[place], value.ts));
+    ValueReader::read(store, request, &mut visit).unwrap();
+    found.sort_unstable();
+    found
+}
+
 /// What sessions that have been closed have told when they ended, which is soon: a second later nothing comes any more.
 fn rows_seen(sql: &str) -> i64 {
     let mut known = -1;
@@ -255,9 +288,7 @@ fn rows_seen(sql: &str) -> i64 {
 async fn values_of_many_entities_are_looked_up_and_not_searched_for() {
     let world = world();
     let store = world.store();
-    for of in 0..3_000 {
-        save(&store, of, 1, &["k"]).await.unwrap();
-    }
+    save_points(&store, (0..3_000).map(|of| (of, 1))).await;
     store.close().unwrap();
     // What the database knows of the table must not lead it astray.
     administer(format!("ANALYZE {}.series_latest", schema(&world)));
@@ -268,17 +299,8 @@ async fn values_of_many_entities_are_looked_up_and_not_searched_for() {
     );
     let before = rows_seen(&seen);
     let store = world.store();
-    let ids: Vec<Uuid> = (0..1_000).map(Uuid::from_u128).collect();
-    let request = ValueReadRequest {
-        tenant: TenantId(Uuid::from_u128(7)),
-        kind: EntityType::Device,
-        ids: &ids,
-        source: ValueSource::Latest,
-        names: &["k".to_owned()],
-    };
-    let mut found = 0;
-    ValueReader::read(&*store, request, &mut |_, _, _| found += 1).unwrap();
-    assert_eq!(found, 1_000);
+    let found = latest_times(&store, (0..1_000).collect());
+    assert_eq!(found.len(), 1_000);
     store.close().unwrap();
     let looked_at = rows_seen(&seen) - before;
     assert!((1_000..20_000).contains(&looked_at), "{looked_at} rows");

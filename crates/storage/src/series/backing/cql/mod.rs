@@ -9,6 +9,7 @@
 
 mod gate;
 mod place;
+mod prefixes;
 mod read;
 mod schema;
 mod write;
@@ -23,7 +24,7 @@ use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::Slice;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use scylla::client::session::Session;
-use scylla::errors::ExecutionError;
+use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 
 use self::gate::SlotGate;
 use self::place::ByteRange;
@@ -36,7 +37,9 @@ use self::write::PartitionWrite;
 use super::super::engine::SeriesTables;
 use super::super::keys;
 use super::super::options::{CassandraOptions, SqlSeriesOptions};
-use super::runtime::{BackingRuntime, CallTimedOut, CommitAttempts, READ_TIMEOUT, WRITE_TIMEOUT};
+use super::runtime::{
+    BackingCall, BackingRuntime, CallTimedOut, CommitAttempts, READ_TIMEOUT, WRITE_TIMEOUT,
+};
 use super::sql::{self, SqlSeriesDatabase};
 use super::{SeriesDatabase, SeriesTable, TableEntry};
 use crate::cql_session;
@@ -85,6 +88,17 @@ impl CqlFailure {
             kind: StoreErrorKind::Corrupt,
             cause: Box::new(cause),
         }
+    }
+
+    /// Whether a node has given up on a read, as it does where it would go through too much that has been deleted.
+    fn is_given_up(&self) -> bool {
+        matches!(
+            self.cause.downcast_ref(),
+            Some(ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+                DbError::ReadFailure { .. },
+                _
+            )))
+        )
     }
 
     fn unavailable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -193,7 +207,16 @@ impl CqlSession {
         T: Send + 'static,
         F: Future<Output = Result<T, CqlFailure>> + Send + 'static,
     {
-        Ok(self.runtime.call(READ_TIMEOUT, call(Arc::clone(self)))?)
+        Ok(self.begin_read(call).wait()?)
+    }
+
+    /// Begins a call that reads.
+    fn begin_read<T, F>(self: &Arc<Self>, call: impl FnOnce(Arc<Self>) -> F) -> BackingCall<T, CqlFailure>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, CqlFailure>> + Send + 'static,
+    {
+        self.runtime.begin(READ_TIMEOUT, call(Arc::clone(self)))
     }
 
     /// Entries of a range of a partition.

@@ -1,7 +1,6 @@
 //! Reading: single entries, and ranges that are merged from partitions and read in pages.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use fieldline_core::ports::StoreResult;
@@ -10,6 +9,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use parking_lot::Mutex;
 
 use super::super::super::keys;
+use super::super::runtime::BackingCall;
 use super::super::{KeyRange, TableEntry};
 use super::place::{self, ByteRange, CqlTableKind};
 use super::{CqlFailure, CqlSession, CqlTable};
@@ -85,29 +85,22 @@ impl CqlTable {
         CqlEntries::new(self.clone(), range, false)
     }
 
-    /// The entries whose keys begin with one of some prefixes, which are in order, each within an entity.
-    pub(in super::super) fn prefixes<K: AsRef<[u8]>>(&self, prefixes: &[K]) -> StoreResult<Vec<TableEntry>> {
-        let mut runs = Vec::with_capacity(prefixes.len());
-        for prefix in prefixes {
-            let prefix = prefix.as_ref();
-            let end = keys::after_prefix(prefix);
-            let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            let range = place::byte_range((Bound::Included(prefix), end));
-            for slot in place::slots_of_range(self.kind, &range) {
-                runs.push(PartitionRun::new(slot.to_be_bytes().to_vec(), range.clone()));
-            }
-        }
-        let mut found = Vec::new();
-        while !runs.is_empty() {
-            self.load(&mut runs, ReadDirection::Forward)?;
-            for run in &mut runs {
-                found.extend(run.page.drain(..));
-            }
-            runs.retain(|run| !run.is_exhausted);
-        }
-        // Few have more than a page; what came with a later one is behind all of its prefix, but not of others.
-        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        Ok(found)
+    /// Reads the first so many entries of ranges, each of a partition.
+    pub(super) fn pages(
+        &self,
+        asked: Vec<(Vec<u8>, ByteRange, usize)>,
+        direction: ReadDirection,
+    ) -> Result<Vec<Vec<TableEntry>>, CqlFailure> {
+        let kind = self.kind;
+        let pages = self.session.begin_read(move |session| async move {
+            let calls: Vec<_> = asked
+                .iter()
+                .map(|(partition, range, limit)| session.page(kind, partition, range, *limit, direction))
+                .collect();
+            let pages = stream::iter(calls).buffered(READ_AT_ONCE);
+            pages.try_collect().await
+        });
+        pages.wait()
     }
 
     /// Reads the next pages of all runs that have none left.
@@ -119,23 +112,43 @@ impl CqlTable {
         if empty.is_empty() {
             return Ok(());
         }
-        let kind = self.kind;
-        let asked: Vec<_> = empty
+        let asked = empty
             .iter()
-            .map(|run| (run.partition.clone(), run.range.clone(), run.page_size))
-            .collect();
-        let pages = self.session.read(move |session| async move {
-            let calls: Vec<_> = asked
-                .iter()
-                .map(|(partition, range, limit)| session.page(kind, partition, range, *limit, direction))
-                .collect();
-            let pages = stream::iter(calls).buffered(READ_AT_ONCE);
-            pages.try_collect::<Vec<_>>().await
-        })?;
+            .map(|run| (run.partition.clone(), run.range.clone(), run.page_size));
+        let pages = self.pages(asked.collect(), direction)?;
         for (run, page) in empty.iter_mut().zip(pages) {
             run.fill(direction, page);
         }
         Ok(())
+    }
+
+    /// Reads the next page of a run if it has none left, and begins to read the one after it once the run has turned out to
+    /// be long.
+    fn load_long(&self, run: &mut PartitionRun, direction: ReadDirection) -> StoreResult<()> {
+        if run.is_exhausted || !run.page.is_empty() {
+            return Ok(());
+        }
+        let page = match run.ahead.take() {
+            Some(page) => page,
+            None => self.begin_page(run, direction),
+        };
+        run.fill(direction, page.wait()?);
+        if !run.is_exhausted && run.pages >= PAGES_OF_SHORT {
+            run.ahead = Some(self.begin_page(run, direction));
+        }
+        Ok(())
+    }
+
+    fn begin_page(
+        &self,
+        run: &PartitionRun,
+        direction: ReadDirection,
+    ) -> BackingCall<Vec<TableEntry>, CqlFailure> {
+        let (kind, limit) = (self.kind, run.page_size);
+        let (partition, range) = (run.partition.clone(), run.range.clone());
+        self.session.begin_read(move |session| async move {
+            session.page(kind, &partition, &range, limit, direction).await
+        })
     }
 }
 
@@ -145,6 +158,10 @@ struct PartitionRun {
     range: ByteRange,
     page: VecDeque<TableEntry>,
     page_size: usize,
+    /// Pages that have been read.
+    pages: usize,
+    /// The page after it, where it is being read already.
+    ahead: Option<BackingCall<Vec<TableEntry>, CqlFailure>>,
     is_exhausted: bool,
 }
 
@@ -155,6 +172,8 @@ impl PartitionRun {
             range,
             page: VecDeque::new(),
             page_size: FIRST_PAGE,
+            pages: 0,
+            ahead: None,
             is_exhausted: false,
         }
     }
@@ -176,6 +195,7 @@ impl PartitionRun {
 
     /// Takes a page that was read.
     fn fill(&mut self, direction: ReadDirection, entries: Vec<TableEntry>) {
+        self.pages += 1;
         self.is_exhausted = entries.len() < self.page_size;
         let bytes = entries.iter().map(|(key, value)| key.len() + value.len());
         self.page_size = next_page_size(self.page_size, entries.len(), bytes.sum());
@@ -198,6 +218,9 @@ struct MergedRuns {
     runs: Vec<PartitionRun>,
 }
 
+/// Pages after which nothing is read ahead yet: most readers want no more than they hold.
+const PAGES_OF_SHORT: usize = 3;
+
 /// Partitions that are read at the same time.
 const READ_AT_ONCE: usize = 64;
 
@@ -207,7 +230,11 @@ impl MergedRuns {
     }
 
     fn step(&mut self, direction: ReadDirection) -> Option<StoreResult<TableEntry>> {
-        if let Err(error) = self.table.load(&mut self.runs, direction) {
+        let loaded = match self.runs.as_mut_slice() {
+            [run] => self.table.load_long(run, direction),
+            runs => self.table.load(runs, direction),
+        };
+        if let Err(error) = loaded {
             self.runs.clear();
             return Some(Err(error));
         }

@@ -1,0 +1,194 @@
+//! Reading many short ranges at once, such as the values of thousands of entities.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+
+use fieldline_core::ports::StoreResult;
+
+use super::super::super::keys;
+use super::super::TableEntry;
+use super::CqlTable;
+use super::place::{self, ByteRange};
+use super::read::ReadDirection;
+use crate::page_size::{FIRST_PAGE, next_page_size};
+
+impl CqlTable {
+    /// The entries whose keys begin with one of some prefixes, which are in order, each within an entity.
+    pub(in super::super) fn prefixes<K: AsRef<[u8]>>(&self, prefixes: &[K]) -> StoreResult<Vec<TableEntry>> {
+        let mut scans: BTreeMap<u16, PrefixScan> = BTreeMap::new();
+        for prefix in prefixes {
+            let prefix = prefix.as_ref();
+            let end = keys::after_prefix(prefix);
+            let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            let range = place::byte_range((Bound::Included(prefix), end));
+            for slot in place::slots_of_range(self.kind, &range) {
+                scans.entry(slot).or_default().left.push_back(range.clone());
+            }
+        }
+        let mut found = Vec::new();
+        while !scans.is_empty() {
+            let asked = scans
+                .iter()
+                .filter_map(|(slot, scan)| Some((slot.to_be_bytes().to_vec(), scan.span()?, scan.page_size)));
+            let pages = match self.pages(asked.collect(), ReadDirection::Forward) {
+                Ok(pages) => pages,
+                Err(failure) if failure.is_given_up() && scans.values().any(|scan| !scan.is_narrow) => {
+                    scans.values_mut().for_each(|scan| scan.is_narrow = true);
+                    continue;
+                }
+                Err(failure) => return Err(failure.into()),
+            };
+            for (scan, page) in scans.values_mut().zip(pages) {
+                scan.take(page, &mut found);
+            }
+            scans.retain(|_, scan| !scan.left.is_empty());
+        }
+        // Slots come side by side.
+        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(found)
+    }
+}
+
+/// Ranges of one partition that are read in one go, with what lies between them as long as it is little: a request costs as
+/// much as some dozens of entries.
+struct PrefixScan {
+    /// What is not read yet, in order.
+    left: VecDeque<ByteRange>,
+    page_size: usize,
+    /// Whether nothing between them is read, as much has been deleted there that a node would have to go through.
+    is_narrow: bool,
+}
+
+/// Entries of a page where little of the pages before was wanted.
+const LEAST_PAGE: usize = 8;
+
+impl Default for PrefixScan {
+    fn default() -> Self {
+        Self {
+            left: VecDeque::new(),
+            page_size: FIRST_PAGE,
+            is_narrow: false,
+        }
+    }
+}
+
+impl PrefixScan {
+    /// What is to be read next: from the first range that is left to the end of the last, or no more than the first.
+    fn span(&self) -> Option<ByteRange> {
+        let first = self.left.front()?;
+        let last = if self.is_narrow { first } else { self.left.back()? };
+        Some(first.start.clone()..last.end.clone())
+    }
+
+    /// Takes what is wanted of a page of the span.
+    fn take(&mut self, page: Vec<TableEntry>, found: &mut Vec<TableEntry>) {
+        let (read, before) = (page.len(), found.len());
+        let bytes = page.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let last = page.last().map(|(key, _)| place::successor(key));
+        for entry in page {
+            while self
+                .left
+                .pop_front_if(|range| range.end.as_slice() <= &entry.0[..])
+                .is_some()
+            {}
+            if self
+                .left
+                .front()
+                .is_some_and(|range| range.start.as_slice() <= &entry.0[..])
+            {
+                found.push(entry);
+            }
+        }
+        let Some(next) = last.filter(|_| read == self.page_size) else {
+            match self.is_narrow {
+                true => drop(self.left.pop_front()),
+                false => self.left.clear(),
+            }
+            return;
+        };
+        while self.left.pop_front_if(|range| range.end <= next).is_some() {}
+        if let Some(range) = self.left.front_mut() {
+            range.start = next.max(std::mem::take(&mut range.start));
+        }
+        self.page_size = match 4 * (found.len() - before) >= read {
+            true => next_page_size(self.page_size, read, bytes),
+            false => (self.page_size / 4).max(LEAST_PAGE),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fjall::Slice;
+
+    use super::*;
+
+    fn prefix(number: u16) -> ByteRange {
+        number.to_be_bytes().to_vec()..(number + 1).to_be_bytes().to_vec()
+    }
+
+    /// Reads prefixes of a table in which each number has so many entries; says what was found, how many pages were asked for, and
+    /// how many entries they had.
+    fn scan(
+        is_narrow: bool,
+        numbers: u16,
+        entries_each: u16,
+        wanted: impl Iterator<Item = u16>,
+    ) -> (Vec<Vec<u8>>, usize, usize) {
+        let key = |number: u16, entry: u16| [number.to_be_bytes(), entry.to_be_bytes()].concat();
+        let all = (0..numbers).flat_map(|number| (0..entries_each).map(move |entry| key(number, entry)));
+        let table: BTreeMap<Vec<u8>, ()> = all.map(|key| (key, ())).collect();
+        let mut scan = PrefixScan {
+            left: wanted.map(prefix).collect(),
+            is_narrow,
+            ..PrefixScan::default()
+        };
+        let (mut found, mut pages, mut read) = (Vec::new(), 0, 0);
+        while let Some(span) = scan.span() {
+            let page: Vec<TableEntry> = table
+                .range(span)
+                .take(scan.page_size)
+                .map(|(key, ())| (Slice::from(&key[..]), Slice::from([])))
+                .collect();
+            pages += 1;
+            read += page.len();
+            scan.take(page, &mut found);
+        }
+        (
+            found.into_iter().map(|(key, _)| key.to_vec()).collect(),
+            pages,
+            read,
+        )
+    }
+
+    #[test]
+    fn what_is_wanted_is_found_wherever_pages_end() {
+        for entries in [0, 1, 3, 31, 32, 33, 200] {
+            for step in [1, 2, 7, 40] {
+                let wanted = || (3..90).step_by(step);
+                let (found, ..) = scan(false, 80, entries, wanted());
+                let expected: Vec<Vec<u8>> = wanted()
+                    .filter(|number| *number < 80)
+                    .flat_map(|number| {
+                        (0..entries).map(move |entry| [number.to_be_bytes(), entry.to_be_bytes()].concat())
+                    })
+                    .collect();
+                assert_eq!(found, expected, "{entries} entries, each {step}th");
+                let (found, _, read) = scan(true, 80, entries, wanted());
+                assert_eq!(found, expected, "{entries} entries, each {step}th alone");
+                assert_eq!(read, found.len(), "nothing between them");
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_read_together_and_those_far_away_apart() {
+        let (found, pages, _) = scan(false, 2_000, 2, 0..2_000);
+        assert_eq!(found.len(), 4_000);
+        assert!(pages < 10, "{pages} pages");
+        let (found, pages, read) = scan(false, 20_000, 1, (0..20_000).step_by(400));
+        assert_eq!(found.len(), 50);
+        assert!(pages <= 51, "{pages} pages");
+        assert!(read < 50 * 2 * LEAST_PAGE, "{read} entries were read for 50");
+    }
+}
