@@ -88,3 +88,12 @@ def test_the_load_of_the_machine_is_a_series_of_the_system_tenant(sysadmin):
     )
     assert values["clusterMode"][0]["value"] == "false"
     assert 0 < int(values["memoryUsage"][0]["value"]) <= 100
+    # Dashboards ask for it as that of the usage of all tenants.
+    query = {
+        "entityFilter": {"type": "apiUsageState", "resolveMultiple": True},
+        "pageLink": {"pageSize": 10, "page": 0},
+        "latestValues": [{"type": "TIME_SERIES", "key": key} for key in ("memoryUsage", "cpuCount")],
+    }
+    (state,) = sysadmin.post("/api/entitiesQuery/find", query).json()["data"]
+    for key, shown in state["latest"]["TIME_SERIES"].items():
+        assert shown["value"] == values[key][0]["value"], key

@@ -93,6 +93,8 @@ pub struct UsageReport {
     pub points: Vec<UsagePoint>,
     /// Features whose state has changed; to be stored with the entity and announced to people.
     pub changes: Vec<UsageChange>,
+    /// What has been counted since the last report.
+    pub counted: Vec<(UsageKey, u64)>,
 }
 
 /// The stored state of one count, from which counting continues.
@@ -341,6 +343,7 @@ impl UsageCycle {
         }
         *total = total.saturating_add(count);
         *hourly = hourly.saturating_add(count);
+        report.counted.push((key, count));
         // Replaces the zero of a month that has just begun.
         report
             .points

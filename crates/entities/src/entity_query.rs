@@ -318,7 +318,6 @@ impl EntityQueryService {
                 let stats = queue_stats::of_tenant(&self.stores, tenant).await?;
                 Some(stats.into_iter().map(AnyEntity::QueueStats).collect())
             }
-            EntityType::ApiUsageState if tenant.is_null() => Some(Vec::new()),
             EntityType::ApiUsageState => Some(vec![AnyEntity::ApiUsageState(ApiUsageState::of(tenant))]),
             _ => None,
         })

@@ -122,6 +122,57 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
 }
 
 #[tokio::test]
+async fn system_administrators_see_what_all_tenants_have_used_together() {
+    let world = RestFixture::demo().await;
+    let tenants = [
+        tenant_of(&world.admin().await).await,
+        tenant_of(&world.stranger().await).await,
+    ];
+    world.usage.restore().await.unwrap();
+    let count = |usage: &UsageStore, times: u64| {
+        for (tenant, messages) in tenants.into_iter().zip([3, 4]) {
+            usage.count(tenant, UsageKey::TransportMessages, times * messages);
+        }
+    };
+    count(&world.usage, 1);
+    world.usage.report(false).await;
+    // Another process goes on with the sum.
+    let stores = world.context.stores.clone();
+    let usage = UsageStore::new(stores, world.context.series.clone(), world.clock.clone());
+    usage.restore().await.unwrap();
+    count(&usage, 10);
+    usage.report(false).await;
+
+    let keys = ["transportMsgCount", "transportMsgCountHourly"];
+    let latest: Vec<Value> = keys
+        .map(|key| json!({"type": "TIME_SERIES", "key": key}))
+        .to_vec();
+    let query = json!({
+        "entityFilter": {"type": "apiUsageState"},
+        "pageLink": {"pageSize": 10, "page": 0},
+        "latestValues": latest,
+    });
+    let sysadmin = world.sysadmin().await;
+    let found = sysadmin.post("/api/entitiesQuery/find", &query).await["data"].clone();
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
+    let state = usage_id(TenantId::NULL).0;
+    assert_eq!(found[0]["entityId"]["id"], state.to_string());
+    for key in keys {
+        assert_eq!(found[0]["latest"]["TIME_SERIES"][key]["value"], "77", "{key}");
+    }
+    let path =
+        format!("/api/plugins/telemetry/API_USAGE_STATE/{state}/values/timeseries?keys=transportMsgCount");
+    assert_eq!(sysadmin.get(&path).await["transportMsgCount"][0]["value"], "77");
+    // A tenant's own is not the system's, and no limit of the sum stops anybody.
+    let admin = world.admin().await;
+    let own = admin.post("/api/entitiesQuery/find", &query).await["data"].clone();
+    assert_eq!(
+        own[0]["latest"]["TIME_SERIES"]["transportMsgCount"]["value"],
+        "33"
+    );
+}
+
+#[tokio::test]
 async fn nobody_else_sees_or_writes_the_usage_of_a_tenant() {
     let world = RestFixture::demo().await;
     let (admin, stranger) = (world.admin().await, world.stranger().await);

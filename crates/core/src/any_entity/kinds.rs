@@ -503,8 +503,8 @@ impl EntityKind for ApiUsageState {
     const TYPE: EntityType = EntityType::ApiUsageState;
     const DECLARED: KindDeclaration<Self> = KindDeclaration {
         policy: KindPolicy {
-            // Only the platform writes the values.
-            rights: rights(Grant::Nothing, Grant::ReadValues, Grant::Nothing),
+            // Only the platform writes the values. System administrators find no other than that of all tenants together.
+            rights: rights(Grant::ReadValues, Grant::ReadValues, Grant::Nothing),
             ..of_tenant(Grant::Nothing)
         },
         resource: |it| of_nobody(it.id, it.tenant_id),

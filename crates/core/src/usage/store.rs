@@ -149,9 +149,9 @@ impl UsageStore {
         Arc::clone(entry)
     }
 
+    /// All but the system tenant, which is the sum of the others and has no limits.
     fn entries(&self) -> Vec<(TenantId, Arc<TenantUsageEntry>)> {
         let tenants = self.tenants.read();
-        // The system tenant has no limits, and nobody looks at its usage.
         let known = tenants.iter().filter(|(tenant, _)| !tenant.is_null());
         known
             .map(|(tenant, entry)| (*tenant, Arc::clone(entry)))
@@ -190,7 +190,8 @@ impl UsageStore {
     }
 
     async fn read_stale(&self) -> StoreResult<()> {
-        for (tenant, entry) in self.entries() {
+        let system = (TenantId::NULL, self.entry(TenantId::NULL));
+        for (tenant, entry) in self.entries().into_iter().chain([system]) {
             if !entry.is_stale.swap(false, Ordering::AcqRel) {
                 continue;
             }
@@ -208,18 +209,16 @@ impl UsageStore {
 
     /// Updates the limits of a tenant, and its counts if they have not been read yet.
     async fn read(&self, tenant: TenantId, entry: &TenantUsageEntry) -> StoreResult<Option<UsageReport>> {
-        let profile = match self
-            .stores
-            .tenants
-            .get(tenant)
-            .await?
-            .map(|tenant| tenant.tenant_profile_id)
-        {
-            Some(Some(id)) => self.stores.tenant_profiles.get(id).await?,
-            Some(None) => None,
-            None => {
+        let profile = if tenant.is_null() {
+            None
+        } else {
+            let Some(found) = self.stores.tenants.get(tenant).await? else {
                 self.tenants.write().remove(&tenant);
                 return Ok(None);
+            };
+            match found.tenant_profile_id {
+                Some(id) => self.stores.tenant_profiles.get(id).await?,
+                None => None,
             }
         };
         let limits = profile
@@ -247,15 +246,22 @@ impl UsageStore {
             warn!(%error, "cannot read the limits of a tenant, going on with the old ones");
         }
         let now = self.clock.now_ms();
-        let reports = self
-            .entries()
-            .into_iter()
-            .filter(|(_, entry)| entry.profile.lock().is_some())
-            .map(|(tenant, entry)| {
+        let is_restored = |entry: &TenantUsageEntry| entry.profile.lock().is_some();
+        let system = self.entry(TenantId::NULL);
+        let mut reports = Vec::new();
+        for (tenant, entry) in self.entries() {
+            if is_restored(&entry) {
                 let report = entry.usage.take_report(urgent_only, now);
-                (tenant, entry, report)
-            })
-            .collect();
+                for (key, count) in &report.counted {
+                    system.usage.add(*key, *count);
+                }
+                reports.push((tenant, entry, report));
+            }
+        }
+        if is_restored(&system) {
+            let report = system.usage.take_report(urgent_only, now);
+            reports.push((TenantId::NULL, system, report));
+        }
         self.store(reports).await;
     }
 

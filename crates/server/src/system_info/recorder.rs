@@ -1,5 +1,5 @@
-//! Stores the load of the machine as time series of the system tenant, which ThingsBoard's and our own home pages of the
-//! system administrator draw.
+//! Stores the load of the machine as time series: of the system tenant, for our own home page of the system administrator, and of
+//! its usage state, for that of ThingsBoard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use fieldline_core::clock::SharedClock;
 use fieldline_core::ports::{
     SystemInfoSource, SystemResources, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
 };
+use fieldline_core::usage::usage_subject;
 use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::{EntityKey, TenantId};
 use tracing::warn;
@@ -34,17 +35,19 @@ impl SystemInfoRecorder {
         loop {
             tick.tick().await;
             let values = packed(&self.source.figures().await);
-            let row = TelemetryRow {
-                subject: EntityKey {
-                    tenant: TenantId::NULL,
-                    entity: TenantId::NULL.into(),
-                },
-                ts: self.clock.now_ms(),
+            let ts = self.clock.now_ms();
+            let tenant = EntityKey {
+                tenant: TenantId::NULL,
+                entity: TenantId::NULL.into(),
+            };
+            let rows = [tenant, usage_subject(TenantId::NULL)].map(|subject| TelemetryRow {
+                subject,
+                ts,
                 ttl_seconds: TTL_SECONDS,
                 strategy: TelemetrySaveStrategy::ALL,
                 values: &values,
-            };
-            if let Err(error) = self.series.save(&[row]).await {
+            });
+            if let Err(error) = self.series.save(&rows).await {
                 warn!(%error, "cannot store the load of the machine");
             }
         }
