@@ -1,7 +1,8 @@
 //! How many entries or rows a page that is read from a database should have.
 
-/// Entries of the first page of a range, which may be all that is wanted, and of the largest.
-pub(crate) const FIRST_PAGE: usize = 32;
+/// Entries of the first page of a range, which may be all that is wanted, and each of which may be as large as entries can be.
+pub(crate) const FIRST_PAGE: usize = 8;
+/// Entries of the largest page.
 const LARGEST_PAGE: usize = 1024;
 /// What a page should have at most; entries are expected to be as large as those of the page before.
 const PAGE_BYTES: usize = 1 << 20;

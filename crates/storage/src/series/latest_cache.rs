@@ -308,9 +308,15 @@ impl LatestCache {
             return;
         }
         let prefixes: Vec<ValueGroupKey> = missing.iter().map(|(group, _)| *group).collect();
-        let Ok(rows) = table.rows.prefixes(&prefixes) else {
+        let mut rows = Vec::new();
+        let read = table.rows.prefixes(&prefixes, &mut |row| {
+            rows.push(row);
+            Ok(())
+        });
+        if read.is_err() {
             return;
-        };
+        }
+        rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut rows = rows.into_iter().peekable();
         for (group, left) in missing {
             let of_group = std::iter::from_fn(|| rows.next_if(|(key, _)| key.starts_with(&group)));

@@ -44,7 +44,7 @@ impl ValueReader for SeriesStore {
         missing.sort_unstable();
         let mut prefixes: Vec<ValueGroupKey> = missing.iter().map(|(group, _)| *group).collect();
         prefixes.dedup();
-        for row in table.rows.prefixes(&prefixes)? {
+        table.rows.prefixes(&prefixes, &mut |row| {
             // The key of a row begins with that of its group.
             let behind = missing.partition_point(|(group, _)| group[..] <= row.0[..]);
             let before = missing.get(..behind).unwrap_or_default();
@@ -56,7 +56,7 @@ impl ValueReader for SeriesStore {
                 let mut one = |name: usize, cell: &CachedValue| visit(*place, name, cell.stored());
                 table.visit_named_of_row(&row, values.names, &mut one)?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }

@@ -153,17 +153,22 @@ impl SeriesTable {
 }
 
 impl SeriesTable {
-    /// The entries whose keys begin with one of some prefixes, which are in order, and none of which begins with another.
-    pub(super) fn prefixes<K: AsRef<[u8]>>(&self, prefixes: &[K]) -> StoreResult<Vec<TableEntry>> {
+    /// Hands over the entries whose keys begin with one of some prefixes, which are in order, and none of which begins with
+    /// another. They come in no order, and so that never many are in memory at once.
+    pub(super) fn prefixes<K: AsRef<[u8]>>(
+        &self,
+        prefixes: &[K],
+        visit: &mut dyn FnMut(TableEntry) -> StoreResult<()>,
+    ) -> StoreResult<()> {
         match self {
             Self::Embedded(_) => prefixes
                 .iter()
                 .flat_map(|prefix| self.prefix(prefix.as_ref()))
-                .collect(),
+                .try_for_each(|entry| visit(entry?)),
             #[cfg(feature = "sql")]
-            Self::Sql(table) => table.prefixes(prefixes),
+            Self::Sql(table) => table.prefixes(prefixes, visit),
             #[cfg(feature = "cassandra")]
-            Self::Cql(table) => table.prefixes(prefixes),
+            Self::Cql(table) => table.prefixes(prefixes, visit),
         }
     }
 }

@@ -10,11 +10,16 @@ use super::super::TableEntry;
 use super::CqlTable;
 use super::place::{self, ByteRange};
 use super::read::ReadDirection;
-use crate::page_size::{FIRST_PAGE, next_page_size};
+use crate::page_size::next_page_size;
 
 impl CqlTable {
-    /// The entries whose keys begin with one of some prefixes, which are in order, each within an entity.
-    pub(in super::super) fn prefixes<K: AsRef<[u8]>>(&self, prefixes: &[K]) -> StoreResult<Vec<TableEntry>> {
+    /// Hands over the entries whose keys begin with one of some prefixes, which are in order, each within an entity. They come
+    /// in no order.
+    pub(in super::super) fn prefixes<K: AsRef<[u8]>>(
+        &self,
+        prefixes: &[K],
+        visit: &mut dyn FnMut(TableEntry) -> StoreResult<()>,
+    ) -> StoreResult<()> {
         let mut scans: BTreeMap<u16, PrefixScan> = BTreeMap::new();
         for prefix in prefixes {
             let prefix = prefix.as_ref();
@@ -25,7 +30,6 @@ impl CqlTable {
                 scans.entry(slot).or_default().left.push_back(range.clone());
             }
         }
-        let mut found = Vec::new();
         while !scans.is_empty() {
             let asked = scans
                 .iter()
@@ -39,13 +43,11 @@ impl CqlTable {
                 Err(failure) => return Err(failure.into()),
             };
             for (scan, page) in scans.values_mut().zip(pages) {
-                scan.take(page, &mut found);
+                scan.take(page, visit)?;
             }
             scans.retain(|_, scan| !scan.left.is_empty());
         }
-        // Slots come side by side.
-        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        Ok(found)
+        Ok(())
     }
 }
 
@@ -59,14 +61,15 @@ struct PrefixScan {
     is_narrow: bool,
 }
 
-/// Entries of a page where little of the pages before was wanted.
-const LEAST_PAGE: usize = 8;
+/// Entries of the first page, of which there are as many at once as slots, and of one where little of the page before was
+/// wanted.
+const LEAST_PAGE: usize = 2;
 
 impl Default for PrefixScan {
     fn default() -> Self {
         Self {
             left: VecDeque::new(),
-            page_size: FIRST_PAGE,
+            page_size: LEAST_PAGE,
             is_narrow: false,
         }
     }
@@ -80,9 +83,14 @@ impl PrefixScan {
         Some(first.start.clone()..last.end.clone())
     }
 
-    /// Takes what is wanted of a page of the span.
-    fn take(&mut self, page: Vec<TableEntry>, found: &mut Vec<TableEntry>) {
-        let (read, before) = (page.len(), found.len());
+    /// Hands over what is wanted of a page of the span.
+    fn take(
+        &mut self,
+        page: Vec<TableEntry>,
+        visit: &mut dyn FnMut(TableEntry) -> StoreResult<()>,
+    ) -> StoreResult<()> {
+        let read = page.len();
+        let mut wanted = 0;
         let bytes = page.iter().map(|(key, value)| key.len() + value.len()).sum();
         let last = page.last().map(|(key, _)| place::successor(key));
         for entry in page {
@@ -96,7 +104,8 @@ impl PrefixScan {
                 .front()
                 .is_some_and(|range| range.start.as_slice() <= &entry.0[..])
             {
-                found.push(entry);
+                wanted += 1;
+                visit(entry)?;
             }
         }
         let Some(next) = last.filter(|_| read == self.page_size) else {
@@ -104,16 +113,17 @@ impl PrefixScan {
                 true => drop(self.left.pop_front()),
                 false => self.left.clear(),
             }
-            return;
+            return Ok(());
         };
         while self.left.pop_front_if(|range| range.end <= next).is_some() {}
         if let Some(range) = self.left.front_mut() {
             range.start = next.max(std::mem::take(&mut range.start));
         }
-        self.page_size = match 4 * (found.len() - before) >= read {
+        self.page_size = match 4 * wanted >= read {
             true => next_page_size(self.page_size, read, bytes),
             false => (self.page_size / 4).max(LEAST_PAGE),
         };
+        Ok(())
     }
 }
 
@@ -152,13 +162,13 @@ mod tests {
                 .collect();
             pages += 1;
             read += page.len();
-            scan.take(page, &mut found);
+            let mut take = |(key, _): TableEntry| {
+                found.push(key.to_vec());
+                Ok(())
+            };
+            scan.take(page, &mut take).unwrap();
         }
-        (
-            found.into_iter().map(|(key, _)| key.to_vec()).collect(),
-            pages,
-            read,
-        )
+        (found, pages, read)
     }
 
     #[test]
@@ -189,6 +199,6 @@ mod tests {
         let (found, pages, read) = scan(false, 20_000, 1, (0..20_000).step_by(400));
         assert_eq!(found.len(), 50);
         assert!(pages <= 51, "{pages} pages");
-        assert!(read < 50 * 2 * LEAST_PAGE, "{read} entries were read for 50");
+        assert!(read < 50 * 4 * LEAST_PAGE, "{read} entries were read for 50");
     }
 }

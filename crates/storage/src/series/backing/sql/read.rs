@@ -17,9 +17,6 @@ use super::schema::BLOCK_TABLE;
 use super::{SqlFailure, SqlSession, SqlTable};
 use crate::page_size::{FIRST_PAGE, next_page_size};
 
-/// Prefixes that one statement looks for.
-const PREFIXES: usize = 1_000;
-
 /// The tables as they are when the first of them is read.
 pub(in super::super::super) struct SqlSnapshot {
     session: Arc<SqlSession>,
@@ -153,10 +150,16 @@ impl SqlTable {
     }
 
     /// The entries whose keys begin with one of some prefixes.
-    pub(in super::super) fn prefixes<K: AsRef<[u8]>>(&self, prefixes: &[K]) -> StoreResult<Vec<TableEntry>> {
+    pub(in super::super) fn prefixes<K: AsRef<[u8]>>(
+        &self,
+        prefixes: &[K],
+        visit: &mut dyn FnMut(TableEntry) -> StoreResult<()>,
+    ) -> StoreResult<()> {
         let place = self.now();
-        let mut entries = Vec::new();
-        for prefixes in prefixes.chunks(PREFIXES) {
+        let (mut left, mut at_once) = (prefixes, FIRST_PAGE);
+        while !left.is_empty() {
+            let (prefixes, rest) = left.split_at(at_once.min(left.len()));
+            left = rest;
             let begins: Vec<Vec<u8>> = prefixes.iter().map(|prefix| prefix.as_ref().to_vec()).collect();
             // A key behind all there are, for a prefix that nothing comes after.
             let end = |prefix: &Vec<u8>| {
@@ -174,11 +177,15 @@ impl SqlTable {
                 ),
                 arguments: vec![ReadArgument::Keys(begins), ReadArgument::Keys(ends)],
             })?;
+            let mut bytes = 0;
             for row in &rows {
-                entries.push(entry(row)?);
+                let entry = entry(row)?;
+                bytes += entry.0.len() + entry.1.len();
+                visit(entry)?;
             }
+            at_once = next_page_size(at_once, prefixes.len(), bytes);
         }
-        Ok(entries)
+        Ok(())
     }
 }
 
