@@ -21,6 +21,8 @@ const MAX_NAME: usize = 249;
 const REPLICATION: usize = 3;
 /// How long the servers may take to agree on a new topic.
 const CREATION_TIMEOUT: Duration = Duration::from_secs(20);
+/// Kafka's own clock says when a block came.
+const LOG_APPEND_TIME: &str = "LogAppendTime";
 /// How long to wait before they are asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -197,6 +199,8 @@ impl Topics {
             .set("retention.ms", "-1")
             .set("retention.bytes", "-1")
             .set("compression.type", "producer")
+            // By the times of senders, blocks of a machine whose clock is ahead would be refused.
+            .set("message.timestamp.type", LOG_APPEND_TIME)
             .set("segment.bytes", "134217728")
             .set("max.message.bytes", &largest);
         let context = format!("create topic {topic} in Kafka");
@@ -256,6 +260,14 @@ impl Topics {
                     "{key} of a topic is set: Kafka deletes records that are not stored yet once storing is that far behind"
                 );
             }
+        }
+        if text("message.timestamp.type").is_some_and(|kind| kind != LOG_APPEND_TIME) {
+            tracing::warn!(
+                topic,
+                ahead_ms = number("message.timestamp.after.max.ms"),
+                "message.timestamp.type of a topic is not LogAppendTime: Kafka refuses all records while this machine's clock is \
+                 that far ahead of its own"
+            );
         }
         let copies = self.copies(topic);
         let needed = number("min.insync.replicas").unwrap_or(1);
