@@ -14,6 +14,8 @@ from harness.load import Load, Tally
 from harness.rest import now_ms, telemetry
 from harness.server import Server, StartFailed, eventually
 
+pytestmark = pytest.mark.files
+
 SEGMENTS = "journal"
 SERIES = "series"
 

@@ -15,7 +15,7 @@ from harness.wire import V5, V311, Wire
 TELEMETRY = "v1/devices/me/telemetry"
 DISK_MIB = 512
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.files]
 
 
 def post(server, device, body: str) -> requests.Response:

@@ -99,6 +99,7 @@ def test_a_full_log_drains_although_its_messages_go_into_other_queues(make_serve
     server.stop()
 
 
+@pytest.mark.files
 def test_a_queue_that_is_gone_keeps_no_log_although_the_positions_were_lost(make_server):
     server = make_server(env=SMALL)
     rest = server.start().rest()

@@ -14,6 +14,8 @@ from harness.fleet import add_devices
 from harness.flood import Flood, check_stored
 from harness.server import eventually
 
+pytestmark = pytest.mark.files
+
 KNOWN = int(os.environ.get("DEVICES", 20_000))
 CONNECTED = int(os.environ.get("CONNECTED", 500))
 # What it is compared with: little more than those that are connected.

@@ -14,6 +14,8 @@ from harness.load import Load, Tally
 from harness.postgres import create_database, postgres_server
 from harness.server import BINARY, StartFailed, environment, eventually, run_cli
 
+pytestmark = pytest.mark.files
+
 BASE_TS = 1_600_000_000_000
 MANY = 70
 """Values of an entity that take several pages where a row is a page."""

@@ -9,6 +9,8 @@ import pytest
 from harness.postgres import create_database, postgres_server, sql
 from harness.server import BINARY, environment, eventually, run_cli
 
+pytestmark = pytest.mark.files
+
 JANUARY = 1_672_531_200_000
 FEBRUARY = 1_675_209_600_000
 MINUTE = 60_000

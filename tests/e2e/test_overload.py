@@ -70,6 +70,7 @@ CASES = {
 }
 
 
+@pytest.mark.files
 @pytest.mark.timeout(240 + 3 * SECONDS)
 @pytest.mark.parametrize("slow", CASES.values(), ids=CASES)
 def test_ten_times_the_sustainable_rate_slows_senders_down_and_loses_nothing(make_server, tmp_path, slow):

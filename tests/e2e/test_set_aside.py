@@ -32,7 +32,7 @@ from harness.faults import WRITE, Faults
 from harness.load import Load, Tally
 from harness.people import create_tenancy
 from harness.rest import Rest
-from harness.server import SYSADMIN, Server, eventually
+from harness.server import START_WITHIN_S, SYSADMIN, Server, eventually
 
 DEADLY = "deadly-text-of-a-test"
 SAID = "return 'said ' + msg.text;"
@@ -149,7 +149,7 @@ def lives_until(site: Site, is_over: Callable[[], object]) -> bool:
 
 def stays_up(server: Server) -> bool:
     """Whether a server that was started has replayed everything, rather than died."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline:
         if server.process.poll() is not None:
             return False
@@ -333,7 +333,7 @@ def test_ports_are_open_while_the_replay_does_not_get_on(make_server):
         server.kill()
         server.spawn()
         # It is tried again as it was before. People get at what is broken, and devices are served.
-        eventually(lambda: answer_of(server, "/healthz") == 200)
+        eventually(lambda: answer_of(server, "/healthz") == 200, within=START_WITHIN_S)
         ready = requests.get(f"{server.http}/readyz", timeout=5)
         assert ready.status_code == 503 and "received before the start" in ready.text
         site.again()

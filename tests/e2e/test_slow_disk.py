@@ -4,6 +4,7 @@ import re
 import threading
 import time
 
+import pytest
 import requests
 
 from harness import wire
@@ -12,6 +13,8 @@ from harness.flood import Flood, check_stored
 from harness.load import TELEMETRY
 from harness.server import eventually
 from harness.wire import V5, Wire
+
+pytestmark = pytest.mark.files
 
 DEVICES = 20
 PINGERS = 10
