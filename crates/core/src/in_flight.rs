@@ -56,15 +56,15 @@ pub struct InFlightBatch {
     pub partition: Partition,
     /// Position of the first one.
     pub first: Offset,
-    /// Position after the last one.
-    pub next: Offset,
+    /// Position after the last one, whether or not the journal has a record there.
+    pub end: Offset,
     /// How it was isolated from other work.
     pub isolation: BatchIsolation,
 }
 
 impl InFlightBatch {
     pub(crate) const fn is_single(&self) -> bool {
-        self.next.0 == self.first.0 + 1
+        self.end.0 == self.first.0 + 1
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! in-hand        := header [128] · slot*          header := magic [8] · run u64 · 0 [48] · crc32c u32
-//! slot [128]     := kind u8 · taken u8 · queue u16 · partition u16 · 0 u16 · first u64 · next u64
+//! slot [128]     := kind u8 · taken u8 · queue u16 · partition u16 · 0 u16 · first u64 · end u64
 //!                   · tenant [16] · id [16] · version i64 · crc32c u32
 //! suspects.json  := {"run": the last run included, "suspects": …}
 //! ```
@@ -209,7 +209,7 @@ fn encode(hand: InFlightWork) -> SlotBytes {
             put(&mut bytes, &mut at, &pack.partition.index.to_le_bytes());
             put(&mut bytes, &mut at, &[0; 2]);
             put(&mut bytes, &mut at, &pack.first.0.to_le_bytes());
-            put(&mut bytes, &mut at, &pack.next.0.to_le_bytes());
+            put(&mut bytes, &mut at, &pack.end.0.to_le_bytes());
         }
         InFlightWork::Load(load) => {
             put(&mut bytes, &mut at, &[KIND_LOAD]);
@@ -238,7 +238,7 @@ fn decode(bytes: &SlotBytes) -> Option<InFlightWork> {
     let queue = u16::from_le_bytes(take(&mut body)?);
     let index = u16::from_le_bytes(take(&mut body)?);
     let _: [u8; 2] = take(&mut body)?;
-    let [first, next] = [take(&mut body)?, take(&mut body)?].map(u64::from_le_bytes);
+    let [first, end] = [take(&mut body)?, take(&mut body)?].map(u64::from_le_bytes);
     match kind {
         KIND_PACK => Some(InFlightWork::Pack(InFlightBatch {
             partition: Partition {
@@ -246,7 +246,7 @@ fn decode(bytes: &SlotBytes) -> Option<InFlightWork> {
                 index,
             },
             first: Offset(first),
-            next: Offset(next),
+            end: Offset(end),
             isolation: match taken {
                 0 => BatchIsolation::Usual,
                 1 => BatchIsolation::Apart,
@@ -305,7 +305,7 @@ mod tests {
                 index: 3,
             },
             first: Offset(first),
-            next: Offset(u64::MAX),
+            end: Offset(u64::MAX),
             isolation: taken,
         })
     }

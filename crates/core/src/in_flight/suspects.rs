@@ -131,7 +131,7 @@ impl CrashSuspects {
             queue: pack.partition.queue.0,
             partition: pack.partition.index,
             first: pack.first.0,
-            next: pack.next.0,
+            next: pack.end.0,
         };
         // Overlapping or adjacent ranges are merged.
         self.ranges.retain(|range| {
@@ -291,7 +291,7 @@ mod tests {
         InFlightWork::Pack(InFlightBatch {
             partition,
             first: Offset(first),
-            next: Offset(next),
+            end: Offset(next),
             isolation: taken,
         })
     }

@@ -17,6 +17,8 @@ pub(super) struct DecodedBatch<'a> {
     pub(super) readable: Vec<(Offset, JournalRecord<'a>)>,
     /// The devices that sent something, with the time of receipt.
     pub(super) activity: Vec<(EntityKey, i64)>,
+    /// Position after the last record. A journal may have none at the positions that follow.
+    pub(super) end: Offset,
     /// Position to continue from.
     pub(super) next: Offset,
     /// The version of the record at `next`, if another program version wrote it and this one does not understand it.
@@ -29,6 +31,7 @@ impl<'a> DecodedBatch<'a> {
         let mut batch = Self {
             readable: Vec::new(),
             activity: Vec::new(),
+            end: records.first,
             next: records.next,
             foreign: None,
         };
@@ -39,6 +42,7 @@ impl<'a> DecodedBatch<'a> {
                 batch.foreign = foreign;
                 break;
             }
+            batch.end = Offset(at + 1);
             match record.and_then(decode) {
                 Ok(record) => {
                     // A diverted record counted as activity when it was first read.

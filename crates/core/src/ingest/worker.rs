@@ -272,7 +272,7 @@ impl IngestWorker {
             let pack = InFlightBatch {
                 partition,
                 first: records.first,
-                next: batch.next,
+                end: batch.end,
                 isolation: taken,
             };
             self.slot.note(Some(InFlightWork::Pack(pack)));

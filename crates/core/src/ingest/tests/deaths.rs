@@ -280,6 +280,19 @@ async fn a_record_that_was_alone_from_the_beginning_is_set_aside_at_the_third_st
 }
 
 #[tokio::test]
+async fn the_last_record_before_positions_without_any_is_set_aside_like_others() {
+    let mut site = Site::holding(&[(FIRST, vec![record(1), record(2)])]);
+    site.journal.leave_out(4_094);
+    assert_eq!(site.live(&[2]).await, (false, vec![vec![1, 2]]));
+    assert_eq!(site.live(&[2]).await, (false, vec![vec![1], vec![2]]));
+    assert_eq!(site.live(&[2]).await, (false, vec![vec![2]]));
+    assert_eq!(site.live(&[2]).await, (true, Vec::new()));
+    assert_eq!(site.kept().len(), 1);
+    assert_eq!(site.store.position(FIRST), Some(Offset(4_096)));
+    assert_eq!(site.notes.left.suspects, CrashSuspects::default());
+}
+
+#[tokio::test]
 async fn a_process_that_was_killed_by_somebody_sets_nothing_aside() {
     let mut site = Site::holding(&[(FIRST, vec![record(1), record(2), record(3)])]);
     // Killed in the middle of a batch, then with a record alone in flight, and then not again.

@@ -46,6 +46,8 @@ struct Log {
     paused: Vec<(Partition, Duration)>,
     closed: bool,
     is_busy: bool,
+    /// Positions behind the last record that have none, as at the end of a block in Kafka.
+    gap: u64,
     /// Largest append if not [`LARGEST_APPEND`], bytes.
     largest_append: Option<usize>,
 }
@@ -102,6 +104,11 @@ impl FakeJournal {
         let mut log = self.log.lock();
         log.committed.insert(partition, committed);
         log.firsts.insert(partition, first);
+    }
+
+    /// Leaves out so many positions behind the last record.
+    pub(super) fn leave_out(&self, positions: u64) {
+        self.log.lock().gap = positions;
     }
 
     /// Makes the journal refuse appends as busy.
@@ -228,7 +235,7 @@ impl FakeConsumer {
                 return Some(ConsumerEvent::Unreadable(partition, error));
             }
             let records = log.records.get(partition).map_or(&[][..], Vec::as_slice);
-            let records = &records[first as usize..];
+            let records = records.get(first as usize..).unwrap_or_default();
             if records.is_empty() || self.paused.contains(partition) {
                 continue;
             }
@@ -240,7 +247,7 @@ impl FakeConsumer {
             for record in records {
                 batch.push(record);
             }
-            *position += records.len() as u64;
+            *position += records.len() as u64 + log.gap;
             return Some(ConsumerEvent::Records(ConsumerRecords {
                 partition: *partition,
                 first: Offset(first),
@@ -281,7 +288,7 @@ impl JournalConsumer for FakeConsumer {
     fn seek(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError> {
         let log = self.log.lock();
         let first = log.firsts.get(&partition).copied().unwrap_or(0);
-        let next = log.records.get(&partition).map_or(0, Vec::len) as u64;
+        let next = log.records.get(&partition).map_or(0, Vec::len) as u64 + log.gap;
         if !(first..=next).contains(&offset.0) {
             return Err(JournalError::OutOfRange {
                 partition,
