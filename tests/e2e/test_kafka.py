@@ -5,9 +5,7 @@ import time
 import pytest
 import requests
 
-from harness.chains import post
 from harness.engines import on_kafka, on_postgres
-from harness.faults import Faults
 from harness.kafka import Kafka, kafka_cluster, kafka_server
 from harness.load import Load, Tally
 from harness.postgres import create_database, postgres_server
@@ -16,7 +14,6 @@ from harness.server import StartFailed, eventually, run_cli
 DEVICES = 6
 KILLS = 5
 BASE_TS = 1_600_000_000_000
-DAY_S = 86_400
 TENANT_LOGIN = ("tenant@thingsboard.org", "tenant")
 # A broker takes its time to come back, and clients to notice.
 BACK_WITHIN_S = 60
@@ -72,18 +69,6 @@ def test_kills_lose_nothing_that_was_acknowledged(make_server, settings, seed):
     rest = moved.rest(*TENANT_LOGIN)
     for tally in every:
         tally.check(rest.points(tally.device.id, tally.key))
-
-
-@pytest.mark.timeout(120)
-def test_a_clock_that_is_ahead_of_that_of_kafka_stops_nobody(make_server, settings, tmp_path):
-    faults = Faults(tmp_path)
-    server = make_server(env=settings | faults.env)
-    rest = server.start(within=60).rest()
-    device = rest.create_device()
-    for ahead_s in (DAY_S, -DAY_S, 0):
-        faults.set_clock(ahead_s)
-        post(server, device, {"ts": BASE_TS + ahead_s, "values": {"ahead": ahead_s}})
-    eventually(lambda: sorted(server.rest().values(device.id, "ahead")) == [-DAY_S, 0, DAY_S])
 
 
 @pytest.mark.timeout(240)

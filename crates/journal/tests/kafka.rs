@@ -13,6 +13,8 @@ use fieldline_journal::{JournalKind, KafkaJournal, Options};
 use fieldline_model::TenantId;
 use fieldline_model::record::{RecordBatch, split};
 use fieldline_testkit::contract::journal::{self, JournalBackend};
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use uuid::Uuid;
 
 const PARTITIONS: u16 = 5;
@@ -185,6 +187,32 @@ async fn numbers_and_names_of_queues_are_the_same_for_all_programs_on_kafka() {
     assert_eq!(later.partitions(first[0]), PARTITIONS);
     let new = later.open_queue("Later", 1).unwrap();
     assert_eq!(later.partitions(new), 2);
+}
+
+/// By the times of senders, a broker refuses what a machine sends whose clock is an hour ahead.
+#[tokio::test]
+#[ignore = "needs Kafka: tests/services/with-kafka.sh"]
+async fn blocks_on_kafka_have_the_times_of_its_own_clock() {
+    let options = options();
+    let journal = open(&options);
+    journal.open_queue("Main", 1).unwrap();
+    let mut client = ClientConfig::new();
+    client.set("bootstrap.servers", options.kafka.servers.as_deref().unwrap());
+    let admin: AdminClient<_> = client.create().unwrap();
+    for topic in ["queues", "q.Main"] {
+        let topic = format!("{}.{topic}", options.kafka.prefix);
+        let asked = [ResourceSpecifier::Topic(&topic)];
+        let told = admin
+            .describe_configs(&asked, &AdminOptions::new())
+            .await
+            .unwrap();
+        let [Ok(settings)] = told.as_slice() else {
+            panic!("{topic}: {told:?}");
+        };
+        let times = settings.get("message.timestamp.type").unwrap();
+        assert_eq!(times.value.as_deref(), Some("LogAppendTime"), "{topic}");
+    }
+    journal.close().await;
 }
 
 #[tokio::test]
