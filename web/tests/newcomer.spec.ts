@@ -138,6 +138,13 @@ test("a value that is wrong becomes an alarm on a dashboard, all of it by hand",
   await program.send(credentialsId, { "water level": 70 });
   await expect(alarms).toContainText("Overflow");
   await expect(alarms).toContainText("Boiler 8");
+  // What an alarm is read by is not cut: how bad it is, and since when.
+  const room = (element: Element): number => Math.max(...[element, ...element.querySelectorAll("*")].map((one) => one.scrollWidth - one.clientWidth));
+  for (const column of ["severity", "createdTime"]) {
+    expect(await alarms.locator(`tbody [data-column="${column}"]`).first().evaluate(room), column).toBeLessThanOrEqual(0);
+  }
+  const [chip, acts] = await Promise.all([alarms.locator("[data-severity]").boundingBox(), alarms.getByRole("button", { name: "Acknowledge" }).boundingBox()]);
+  expect((chip?.x ?? Infinity) + (chip?.width ?? 0)).toBeLessThan(acts?.x ?? 0);
 });
 
 test("names and values that look like HTML stay text", async ({ page, program }) => {
