@@ -196,6 +196,27 @@ test("the palette finds a device by Ctrl+K and the keyboard alone", async ({ pag
   await expect(page.getByRole("heading", { level: 1, name: "Test Device A1" })).toBeVisible();
 });
 
+test("Ctrl+K opens the palette even if it is pressed before the page is there", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN");
+  let answer = (): void => undefined;
+  const pressed = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/api/auth/user", async (route) => {
+    await pressed;
+    await route.continue();
+  });
+  await page.reload({ waitUntil: "domcontentloaded" });
+  await expect(page.getByRole("button", { name: /^Search/ })).toHaveCount(0);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("Test ");
+  answer();
+  await page.keyboard.type("Device A1");
+  const field = page.getByRole("textbox", { name: "Search screens, actions, devices, dashboards and all else" });
+  await expect(field).toBeFocused();
+  await expect(field).toHaveValue("Test Device A1");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+});
+
 test("the palette does what the role may: adds, changes the look, logs out", async ({ page, program }) => {
   const search = async (text: string): Promise<void> => {
     await page.keyboard.press("Control+k");
