@@ -138,6 +138,13 @@ test("a value that is wrong becomes an alarm on a dashboard, all of it by hand",
   await program.send(credentialsId, { "water level": 70 });
   await expect(alarms).toContainText("Overflow");
   await expect(alarms).toContainText("Boiler 8");
+  // What an alarm is read by is not cut: how bad it is, and since when.
+  const room = (element: Element): number => Math.max(...[element, ...element.querySelectorAll("*")].map((one) => one.scrollWidth - one.clientWidth));
+  for (const column of ["severity", "createdTime"]) {
+    expect(await alarms.locator(`tbody [data-column="${column}"]`).first().evaluate(room), column).toBeLessThanOrEqual(0);
+  }
+  const [chip, acts] = await Promise.all([alarms.locator("[data-severity]").boundingBox(), alarms.getByRole("button", { name: "Acknowledge" }).boundingBox()]);
+  expect((chip?.x ?? Infinity) + (chip?.width ?? 0)).toBeLessThan(acts?.x ?? 0);
 });
 
 test("names and values that look like HTML stay text", async ({ page, program }) => {
@@ -187,6 +194,27 @@ test("the palette finds a device by Ctrl+K and the keyboard alone", async ({ pag
   await expect(page.getByRole("dialog").getByText("Test Device A1")).toBeVisible();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1, name: "Test Device A1" })).toBeVisible();
+});
+
+test("Ctrl+K opens the palette even if it is pressed before the page is there", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN");
+  let answer = (): void => undefined;
+  const pressed = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/api/auth/user", async (route) => {
+    await pressed;
+    await route.continue();
+  });
+  await page.reload({ waitUntil: "domcontentloaded" });
+  await expect(page.getByRole("button", { name: /^Search/ })).toHaveCount(0);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("Test ");
+  answer();
+  await page.keyboard.type("Device A1");
+  const field = page.getByRole("textbox", { name: "Search screens, actions, devices, dashboards and all else" });
+  await expect(field).toBeFocused();
+  await expect(field).toHaveValue("Test Device A1");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
 });
 
 test("the palette does what the role may: adds, changes the look, logs out", async ({ page, program }) => {

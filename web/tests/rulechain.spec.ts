@@ -232,6 +232,12 @@ test("whoever reads German has all that nodes say in German", async ({ page, pro
   await box(page, "Attribute").click();
   await expect(page.getByText("Speichert Attribute mit einstellbarem Bereich")).toBeVisible();
   await expect(page.getByText("Nur geänderte Werte speichern")).toBeVisible();
+  // Choices are words, and what is stored is the constant.
+  await page.getByRole("combobox", { name: "Bereich", exact: true }).click();
+  await page.getByRole("option", { name: "Geteilte Attribute" }).click();
+  await expect(page.getByRole("combobox", { name: "Bereich", exact: true })).toHaveValue("Geteilte Attribute");
+  await page.keyboard.press("Control+s");
+  await expect.poll(async () => (await metadataOf(program, id)).nodes.find(({ name }) => name === "Attribute")?.configuration["scope"]).toBe("SHARED_SCOPE");
   await box(page, "Anruf").click();
   await expect(page.getByText("Ob Anfragen ohne Inhalt gehen.")).toBeVisible();
 });

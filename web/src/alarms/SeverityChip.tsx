@@ -6,8 +6,9 @@ import { t } from "@/i18n";
 import { SEVERITY_COLORS } from "./alarm";
 
 export function SeverityChip({ severity }: { severity: string }): ReactElement {
+  // A chip that may shrink claims no room of its column, whose texts would take all of it.
   return (
-    <Badge variant="dot" size="sm" color={SEVERITY_COLORS[severity] ?? "gray"} data-severity={severity}>
+    <Badge variant="dot" size="sm" miw="max-content" color={SEVERITY_COLORS[severity] ?? "gray"} data-severity={severity}>
       {t(severity)}
     </Badge>
   );

@@ -37,6 +37,9 @@ const SHOWN: Record<string, (alarm: Alarm, leads: boolean) => ReactNode> = {
   assignee: (alarm) => assigneeName(alarm) || "–",
 };
 
+/** Moments and severities are what an alarm is read by, so that other columns give way before they are cut. */
+const PX: Record<string, number> = { severity: 140, ...Object.fromEntries(["created", "start", "end", "ack", "clear", "assign"].map((what) => [`${what}Time`, 192])) };
+
 /** Returns the column of a field of alarms. `leads` tells whether names lead to the pages of entities. */
 export function fieldColumn(name: string, label: string | undefined, leads: boolean): AlarmColumn | undefined {
   const field = fieldOf(name);
@@ -47,6 +50,7 @@ export function fieldColumn(name: string, label: string | undefined, leads: bool
   return {
     key: name,
     label: label ?? t(field.label),
+    px: PX[name],
     sortable: field.sort !== undefined,
     sort: field.sort === undefined ? undefined : { property: field.sort },
     names: [name, field.sort ?? name],
@@ -55,14 +59,14 @@ export function fieldColumn(name: string, label: string | undefined, leads: bool
   };
 }
 
-const USUAL = ["createdTime", "originator", "type", "severity", "status", "assignee"];
+/** In a narrow place the first of them are in view without scrolling: since when, and how bad it is. */
+const USUAL = ["createdTime", "severity", "originator", "type", "status", "assignee"];
 const HIDDEN = ["originatorLabel", "originatorType", "startTime", "endTime", "ackTime", "clearTime", "assignTime"];
-const WIDTHS: Record<string, string> = { createdTime: "12rem", severity: "8.25rem", status: "12rem" };
 
 /** Returns the columns of the screens of alarms. */
 export function usualColumns(): AlarmColumn[] {
   return [...USUAL, ...HIDDEN].flatMap((name) => {
     const column = fieldColumn(name, undefined, true);
-    return column === undefined ? [] : [{ ...column, width: WIDTHS[name], hidden: HIDDEN.includes(name) }];
+    return column === undefined ? [] : [{ ...column, width: name === "status" ? "12rem" : undefined, hidden: HIDDEN.includes(name) }];
   });
 }

@@ -14,6 +14,7 @@ import { ConnectionBanner } from "./ConnectionBanner";
 import { BARE, beginOf, detourOf, onlyOf } from "./begin";
 import { ROUTES } from "./routes";
 import { SCREENS } from "./screens";
+import { takeSearchWish } from "./searchWish";
 import { SessionContext, useSession } from "./session";
 import { Shell } from "./Shell";
 import { UserMenu } from "./UserMenu";
@@ -125,6 +126,13 @@ export function App(): ReactElement {
   useEffect(() => {
     void takeLanguage(wanted);
   }, [wanted]);
+  const only = user.data === undefined ? undefined : onlyOf(user.data);
+  useEffect(() => {
+    if (only !== undefined) {
+      // Who is given one screen only has no search that would take it: the key is the browser's again.
+      takeSearchWish();
+    }
+  }, [only]);
   if (user.isPending) {
     return <Waiting />;
   }
@@ -135,7 +143,7 @@ export function App(): ReactElement {
   if (detour !== undefined) {
     return <Redirect to={detour} replace />;
   }
-  const isOnly = onlyOf(user.data) !== undefined;
+  const isOnly = only !== undefined;
   const session = { user: user.data, authority: user.data.authority, customerId: user.data.customerId?.id ?? "" };
   return (
     <SessionContext value={session}>

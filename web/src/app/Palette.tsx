@@ -3,7 +3,7 @@
 import { Modal, NavLink, TextInput, useMantineColorScheme } from "@mantine/core";
 import { useDebouncedValue, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { useState, type KeyboardEvent, type ReactElement } from "react";
+import { useEffect, useState, type KeyboardEvent, type ReactElement } from "react";
 import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity, PageData } from "@/api/types";
@@ -13,6 +13,7 @@ import { useAppearance } from "@/ui/appearance";
 import { EmptyState, Problem } from "@/ui/feedback";
 import { actionsFor, matches } from "./actions";
 import { menuFor } from "./menu";
+import { isSearchWished, takeSearchWish } from "./searchWish";
 import { useSession } from "./session";
 
 /** The most entities of a kind that are offered. */
@@ -42,6 +43,13 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
   const [at, setAt] = useState(0);
   const [wanted] = useDebouncedValue(text.trim(), 150);
   useHotkeys([["mod+K", onOpen]], []);
+  useEffect(() => {
+    if (isSearchWished()) {
+      onOpen();
+    } else {
+      takeSearchWish();
+    }
+  }, [onOpen]);
   const found = useQuery({
     queryKey: ["palette", wanted],
     enabled: opened && wanted.length > 1,
@@ -92,6 +100,8 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
         aria-label={t("Search screens, actions, devices, dashboards and all else")}
         placeholder={t("Search screens, actions, devices, dashboards and all else")}
         value={text}
+        // Until it has the keyboard, what was typed had no place to go to.
+        onFocus={() => setText((before) => before + takeSearchWish())}
         onKeyDown={keys}
         onChange={(event) => {
           setText(event.currentTarget.value);

@@ -11,6 +11,7 @@ import { startAppearance, useAppearance } from "@/ui/appearance";
 import { Notices } from "@/ui/feedback";
 import { takeAhead } from "./ahead";
 import { App } from "./App";
+import { keepSearchWish } from "./searchWish";
 import { contrast, theme } from "./theme";
 
 /** A refusal stays one, so only an unreachable or overloaded server is asked again. */
@@ -32,6 +33,7 @@ function DirectionKeeper(): null {
 
 startAppearance();
 watchNetwork();
+keepSearchWish();
 takeAhead(queries, location.pathname, location.search);
 /** What asks ahead may have begun this before the page was read to its end. */
 const readPage = new Promise<void>((read) => (document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", () => read()) : read()));

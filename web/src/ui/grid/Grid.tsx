@@ -5,7 +5,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, type CSSPrope
 import { EmptyState } from "@/ui/feedback";
 import { useRootScale } from "@/ui/rootScale";
 import { groupHeads, itemKey, neededWidth, useCards } from "./cards";
-import { shownColumns, USUAL_PX, type Arrangement, type GridColumn } from "./columns";
+import { pxOf, shownColumns, type Arrangement, type GridColumn } from "./columns";
 import { GridHead } from "./GridHead";
 import { Row } from "./GridRow";
 import classes from "./grid.module.css";
@@ -71,7 +71,7 @@ function pinStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick<
     keep("", SELECT_PX * scale);
   }
   for (const column of kept) {
-    keep(column.key, widths[column.key] ?? USUAL_PX * scale);
+    keep(column.key, pxOf(column, widths, scale));
   }
   return (key) => styles.get(key);
 }
@@ -153,7 +153,7 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
         <colgroup>
           {selects && <col style={{ width: selectPx }} />}
           {cards && <col />}
-          {!cards && shown.map((column) => <col key={column.key} style={{ width: widths[column.key] ?? (pinned.has(column.key) ? USUAL_PX * scale : column.width) }} />)}
+          {!cards && shown.map((column) => <col key={column.key} style={{ width: pinned.has(column.key) || widths[column.key] !== undefined ? pxOf(column, widths, scale) : (column.width ?? (column.px === undefined ? undefined : column.px * scale)) }} />)}
           {!cards && props.actions !== undefined && <col style={{ width: actionsPx }} />}
         </colgroup>
         <GridHead

@@ -16,9 +16,11 @@ test("rows become cards where the place is narrow and the columns do not fit", (
   expect([drawsCards(600, 1_400, 1), drawsCards(600, 1_400, 1.5)]).toEqual([false, true]);
 });
 
-test("columns need the widths that people gave them, or the usual one", () => {
+test("columns need the widths that people gave them, or those of their kind, or the usual one", () => {
   const columns = [column("name"), column("profile")];
   expect([neededWidth(columns, { name: 300 }, 1), neededWidth(columns, {}, 1.5)]).toEqual([440, 420]);
+  const ofKind = [{ ...column("name"), px: 200 }, column("profile")];
+  expect([neededWidth(ofKind, {}, 1), neededWidth(ofKind, {}, 1.5), neededWidth(ofKind, { name: 60 }, 1)]).toEqual([340, 510, 200]);
 });
 
 test("a card leaves out what is empty, but not what draws itself", () => {

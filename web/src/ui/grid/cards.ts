@@ -1,7 +1,7 @@
 // Where a table has no room for its columns side by side, as on a phone, each row becomes a card that holds them one below the other.
 
 import { useLayoutEffect, useState, type RefObject } from "react";
-import { USUAL_PX, type GridColumn } from "./columns";
+import { pxOf, type GridColumn } from "./columns";
 
 /** A place that is wider than this, in pixels, scrolls sideways rather than drawing cards. */
 const NARROW_PX = 440;
@@ -19,7 +19,7 @@ export function cardColumns<T>([, ...others]: readonly GridColumn<T>[], row: T):
 
 /** Returns how many pixels the columns need side by side. */
 export function neededWidth<T>(shown: readonly GridColumn<T>[], widths: Readonly<Record<string, number>>, scale: number): number {
-  return shown.reduce((sum, column) => sum + (widths[column.key] ?? USUAL_PX * scale), 0);
+  return shown.reduce((sum, column) => sum + pxOf(column, widths, scale), 0);
 }
 
 /** Returns the heads of groups of a table, each with its place. */

@@ -7,6 +7,8 @@ export interface GridColumn<T> {
   label: string;
   /** CSS width to begin with. */
   width?: string | undefined;
+  /** How wide it begins where nothing else says so, in pixels of letters of the usual size: what it says is cut below that, and others give way. */
+  px?: number | undefined;
   sortable?: boolean;
   /** Not shown until somebody chooses it. */
   hidden?: boolean;
@@ -58,6 +60,9 @@ const PLACE = "fieldline_columns:";
 export const NARROWEST = 48;
 /** How wide a column counts that nobody gave a width, pixels. */
 export const USUAL_PX = 140;
+
+/** Returns how wide a column counts, in pixels. */
+export const pxOf = <T>({ key, px }: GridColumn<T>, widths: Readonly<Record<string, number>>, scale: number): number => widths[key] ?? (px ?? USUAL_PX) * scale;
 
 const record = (value: unknown): Record<string, unknown> => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {});
 

@@ -1,10 +1,10 @@
 // A form for any value that a JSON Schema describes. What the schema doesn't know stays in the value; raw JSON is the other view.
 
-import { Autocomplete, Button, Checkbox, Fieldset, Group, NumberInput, PasswordInput, SegmentedControl, Select, Stack, TagsInput, Text, Textarea, TextInput } from "@mantine/core";
+import { Autocomplete, Button, Checkbox, Fieldset, Group, MultiSelect, NumberInput, PasswordInput, SegmentedControl, Select, Stack, TagsInput, Text, Textarea, TextInput } from "@mantine/core";
 import { lazy, Suspense, useState, type ReactElement, type ReactNode } from "react";
 import { t } from "@/i18n";
 import { Waiting } from "@/ui/feedback";
-import { choicesOf, defaultOf, labelOf, resolve, typeOf, variantsOf, type Json, type Schema } from "./schema";
+import { choicesOf, defaultOf, labelOf, resolve, typeOf, variantsOf, type Choice, type Json, type Schema, type Variant } from "./schema";
 
 const CodeEditor = lazy(() => import("@/ui/CodeEditor"));
 
@@ -25,6 +25,15 @@ export interface FieldProps {
 const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value));
 
+const describe = ({ description }: Schema): { description?: string } => (description === undefined ? {} : { description: t(description) });
+
+/** Choices as a person reads them. What is stored is one of them even if the schema doesn't know it. */
+function offered(choices: readonly Choice[], stored: readonly string[]): Choice[] {
+  const others = stored.filter((one) => one !== "" && !choices.some(({ value }) => value === one)).map((one) => ({ value: one, label: one }));
+  // What has no name of its own is a value, and the same in all languages.
+  return [...choices, ...others].map(({ value, label }) => ({ value, label: label === value ? value : t(label) }));
+}
+
 function MapField({ label, schema, value, onChange }: FieldProps): ReactElement {
   const entries = isRecord(value) ? Object.entries(value) : [];
   const [rows, setRows] = useState(() => entries.map(([key, one]) => [key, textOf(one)] as const));
@@ -34,7 +43,7 @@ function MapField({ label, schema, value, onChange }: FieldProps): ReactElement 
   };
   return (
     <Fieldset legend={label} p="xs">
-      {schema.description !== undefined && <Text size="xs" c="var(--soft-text)">{schema.description}</Text>}
+      {schema.description !== undefined && <Text size="xs" c="var(--soft-text)">{t(schema.description)}</Text>}
       <Stack gap={4}>
         {rows.map(([key, text], at) => (
           <Group key={at} gap={4} wrap="nowrap">
@@ -57,8 +66,12 @@ function ListField(field: FieldProps): ReactElement {
   const items = Array.isArray(field.value) ? (field.value as unknown[]) : [];
   const item = resolve(field.schema.items ?? { type: "string" }, field.root);
   const choices = choicesOf(item);
-  if (typeOf(item) === "string" || choices !== undefined) {
-    return <TagsInput size="xs" label={field.label} description={field.schema.description} data={choices?.map(({ value }) => value) ?? []} value={items.map(textOf)} onChange={field.onChange} splitChars={[","]} />;
+  const common = { size: "xs" as const, label: field.label, ...describe(field.schema), value: items.map(textOf), onChange: field.onChange };
+  if (choices !== undefined) {
+    return <MultiSelect {...common} searchable data={offered(choices, common.value)} />;
+  }
+  if (typeOf(item) === "string") {
+    return <TagsInput {...common} data={[]} splitChars={[","]} />;
   }
   return (
     <Fieldset legend={field.label} p="xs">
@@ -93,19 +106,19 @@ function Properties({ field, schema }: { field: FieldProps; schema: Schema }): R
   );
 }
 
-function VariantField({ field, tag, variants }: { field: FieldProps; tag: string; variants: { name: string; schema: Schema }[] }): ReactElement {
+function VariantField({ field, tag, variants }: { field: FieldProps; tag: string; variants: Variant[] }): ReactElement {
   const value = isRecord(field.value) ? field.value : {};
-  const chosen = variants.find(({ name }) => name === String(value[tag]));
+  const chosen = variants.find((one) => one.value === String(value[tag]));
   return (
     <Stack gap="xs">
       <Select
         size="xs"
         label={t(labelOf(tag))}
-        data={variants.map(({ name }) => name)}
-        value={chosen?.name ?? null}
+        data={offered(variants, [])}
+        value={chosen?.value ?? null}
         allowDeselect={false}
         onChange={(name) => {
-          const next = variants.find((one) => one.name === name);
+          const next = variants.find((one) => one.value === name);
           const start = next === undefined ? {} : defaultOf(next.schema, field.root);
           field.onChange({ ...(isRecord(start) ? start : {}), [tag]: name });
         }}
@@ -146,11 +159,12 @@ function Field(field: FieldProps): ReactElement {
   if (custom !== undefined) {
     return <>{custom}</>;
   }
-  const common = { size: "xs" as const, label, ...(schema.description === undefined ? {} : { description: t(schema.description) }) };
+  const common = { size: "xs" as const, label, ...describe(schema) };
   const variants = variantsOf(schema, field.root);
   const choices = choicesOf(schema);
   if (choices !== undefined) {
-    return <Select {...common} data={choices} value={textOf(value) || null} allowDeselect={false} onChange={onChange} />;
+    const [text, data] = [textOf(value), offered(choices, [textOf(value)])];
+    return <Select {...common} data={data} value={data.some((one) => one.value === text) ? text : null} allowDeselect={false} onChange={onChange} />;
   }
   if (variants !== undefined) {
     return <Fieldset legend={label} p="xs"><VariantField field={field} {...variants} /></Fieldset>;

@@ -1,5 +1,7 @@
 // The part of JSON Schema that forms are made of, and a schema for values that have none.
 
+import { nameOf } from "./constants";
+
 export type Json = Record<string, unknown>;
 
 export interface Schema {
@@ -28,9 +30,13 @@ export interface Schema {
 
 const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Follows references within the schema. */
+/** Follows references within the schema. What may be missing is what it is otherwise. */
 export function resolve(schema: Schema, root: Schema, depth = 0): Schema {
-  const { $ref, ...own } = schema;
+  const { $ref, anyOf, ...own } = schema;
+  const [given, ...more] = anyOf?.filter((one) => one.type !== "null") ?? [];
+  if (given !== undefined && more.length === 0 && depth <= 20) {
+    return { ...resolve(given, root, depth + 1), ...own };
+  }
   if ($ref === undefined || depth > 20) {
     return schema;
   }
@@ -46,19 +52,30 @@ export function typeOf(schema: Schema): string | undefined {
   return Array.isArray(schema.type) ? schema.type.find((one) => one !== "null") : (schema.type ?? (schema.properties === undefined ? undefined : "object"));
 }
 
+/** One of some words, with the English text that it is offered as. */
+export interface Choice {
+  value: string;
+  label: string;
+}
+
+/** A variant of an object, by the word that tells it apart. */
+export interface Variant extends Choice {
+  schema: Schema;
+}
+
 /** Returns the choices of a value that is one of some words: `enum`, or `oneOf` constants. */
-export function choicesOf(schema: Schema): { value: string; label: string }[] | undefined {
-  const list = schema.enum ?? (schema.oneOf?.every((one) => "const" in one && one.properties === undefined) === true ? schema.oneOf.map((one) => one.const) : undefined);
-  const titles = schema.oneOf ?? [];
-  return list?.filter((one) => one !== null).map((one, at) => ({ value: String(one), label: titles[at]?.title ?? String(one) }));
+export function choicesOf(schema: Schema): Choice[] | undefined {
+  const constants = schema.oneOf?.every((one) => "const" in one && one.properties === undefined) === true ? schema.oneOf : undefined;
+  const list: Schema[] | undefined = schema.enum?.map((one) => ({ const: one })) ?? constants;
+  return list?.filter((one) => one.const !== null).map((one) => ({ value: String(one.const), label: one.title ?? nameOf(String(one.const)) }));
 }
 
 /** Returns the variants of an object with the field that tells them apart. */
-export function variantsOf(schema: Schema, root: Schema): { tag: string; variants: { name: string; schema: Schema }[] } | undefined {
+export function variantsOf(schema: Schema, root: Schema): { tag: string; variants: Variant[] } | undefined {
   const list = (schema.oneOf ?? schema.anyOf)?.map((one) => resolve(one, root)).filter((one) => typeOf(one) !== "null");
   const constant = (one: Schema, name: string): unknown => one.properties?.[name]?.const ?? (one.properties?.[name]?.enum?.length === 1 ? one.properties[name].enum?.[0] : undefined);
   const tag = Object.keys(list?.[0]?.properties ?? {}).find((name) => list?.every((one) => constant(one, name) !== undefined));
-  return list === undefined || tag === undefined ? undefined : { tag, variants: list.map((one) => ({ name: String(constant(one, tag)), schema: one })) };
+  return list === undefined || tag === undefined ? undefined : { tag, variants: list.map((one) => ({ value: String(constant(one, tag)), label: one.title ?? nameOf(String(constant(one, tag))), schema: one })) };
 }
 
 /** Returns the value that a new item or variant begins with. */
@@ -141,13 +158,16 @@ export function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Returns the texts that a form of a schema shows: labels and descriptions, in any of its variants. */
+/** Returns the texts that a form of a schema shows: labels, descriptions and choices, in any of its variants. Values that have no name of their own are no texts. */
 export function textsOf(schema: unknown): Set<string> {
   const found = new Set<string>();
+  const take = (choices: Choice[] | undefined): void => choices?.filter(({ value, label }) => label !== value).forEach(({ label }) => found.add(label));
   const walk = (value: unknown): void => {
     if (Array.isArray(value)) {
       value.forEach(walk);
     } else if (isRecord(value)) {
+      take(choicesOf(value));
+      take(variantsOf(value, value)?.variants);
       const { description, properties, ...rest } = value;
       if (typeof description === "string") {
         found.add(description);

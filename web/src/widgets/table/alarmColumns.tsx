@@ -73,6 +73,7 @@ export function alarmColumns(keys: readonly DataKey[], ask: Ask, leads: boolean)
       label: own.title,
       names: [key.name, key.label, ...(base?.names ?? [])],
       width: own.width,
+      px: base?.px,
       hidden: own.hidden,
       hideable: own.hideable,
       sortable: own.sortable && (base?.sort !== undefined || type !== undefined),

@@ -1,0 +1,94 @@
+// Names of the constants that configurations hold, for forms whose schemas give them no titles.
+
+/** Constants whose own words say too little, or are short for others. Nothing is what some have to choose, too. */
+export const NAMES: Readonly<Record<string, string>> = {
+  "": "None",
+  FROM: "From the originator",
+  TO: "To the originator",
+  DATA: "Message body",
+  RELATED: "Related entity",
+  ACTIVE_UNACK: "Active, unacknowledged",
+  ACTIVE_ACK: "Active, acknowledged",
+  CLEARED_UNACK: "Cleared, unacknowledged",
+  CLEARED_ACK: "Cleared, acknowledged",
+  TX: "Transmitter",
+  RX: "Receiver",
+  TRX: "Transceiver",
+  DIRECT: "Direct message",
+  TEXT_PLAIN: "Plain text",
+  PERSISTENT_TEXT_PLAIN: "Persistent plain text",
+  MQTT_3_1: "MQTT 3.1",
+  MQTT_3_1_1: "MQTT 3.1.1",
+  ASC: "Ascending",
+  DESC: "Descending",
+  EMAIL: "E-mail",
+  ADDRESS2: "Address, second line",
+  ZIP: "Postal code",
+  ADDITIONAL_INFO: "Additional details",
+  TB_RESOURCE: "File",
+  CUSTOM: "Custom function",
+  ADD: "Addition",
+  SUB: "Subtraction",
+  MULT: "Multiplication",
+  DIV: "Division",
+  MIN: "Minimum",
+  MAX: "Maximum",
+  AVG: "Average",
+  POW: "To the power",
+  FLOOR_DIV: "Floor division",
+  FLOOR_MOD: "Remainder of the floor division",
+  CEIL: "Rounded up",
+  FLOOR: "Rounded down",
+  ABS: "Absolute value",
+  SIGNUM: "Sign of the value",
+  SIN: "Sine",
+  SINH: "Hyperbolic sine",
+  COS: "Cosine",
+  COSH: "Hyperbolic cosine",
+  TAN: "Tangent",
+  TANH: "Hyperbolic tangent",
+  ASIN: "Arc sine",
+  ACOS: "Arc cosine",
+  ATAN: "Arc tangent",
+  ATAN2: "Arc tangent of two values",
+  HYPOT: "Hypotenuse",
+  EXP: "Power of e",
+  EXPM1: "Power of e, less one",
+  GET_EXP: "Exponent of the binary number",
+  LOG: "Natural logarithm",
+  LOG10: "Decimal logarithm",
+  LOG1P: "Natural logarithm of one more",
+  SQRT: "Square root",
+  CBRT: "Cube root",
+  RAD: "Degrees to radians",
+  DEG: "Radians to degrees",
+  anonymous: "Anonymous",
+  basic: "User name and password",
+  sas: "Shared access key",
+  "cert.PEM": "Certificates in PEM",
+};
+
+/** Words that are not written as others are. */
+const WORDS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(["AI", "API", "AWS", "FIFO", "HTTP", "HTTPS", "ID", "JSON", "MQTT", "OTA", "PEM", "RPC", "SMPP", "SMS", "SMTP", "SNS", "SQS", "TBEL", "TLS", "URL", "XML"].map((word) => [word, word])),
+  JS: "JavaScript",
+  OAUTH2: "OAuth 2",
+  QOS: "QoS",
+  WEBSOCKETS: "WebSockets",
+  TWILIO: "Twilio",
+};
+
+/** Methods of HTTP are known by what they are. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]);
+
+/** Reads `ON_EVERY_MESSAGE` as words. A value that is no such constant stays as it is. */
+export function nameOf(value: string): string {
+  const own = NAMES[value];
+  if (own !== undefined || METHODS.has(value) || !/^[A-Z][A-Z0-9_]*$/.test(value)) {
+    return own ?? value;
+  }
+  return value
+    .split("_")
+    .map((word, at) => WORDS[word] ?? (at === 0 ? word.charAt(0) + word.slice(1).toLowerCase() : word.toLowerCase()))
+    .join(" ");
+}
