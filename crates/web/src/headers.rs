@@ -7,9 +7,11 @@ const OWN_POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self
     img-src 'self' data: blob: https:; connect-src 'self' ws: wss:; worker-src 'self' blob:; frame-src 'self' blob:; \
     object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
 
-/// Policy of pages from a folder. Other user interfaces evaluate what their users wrote.
-const FOLDER_POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; \
-    style-src 'self' 'unsafe-inline'; img-src * data: blob:; font-src 'self' data:; connect-src * ws: wss: data: blob:; \
+/// Policy of pages from a folder. Other user interfaces evaluate what their users wrote, import it as modules of text, and load
+/// maps and libraries from elsewhere.
+const FOLDER_POLICY: &str = "default-src 'self'; script-src 'self' https: 'unsafe-inline' 'unsafe-eval' blob:; \
+    style-src 'self' https: 'unsafe-inline'; img-src * data: blob:; font-src 'self' https: data:; \
+    connect-src * ws: wss: data: blob:; \
     worker-src 'self' blob:; frame-src *; object-src 'none'; base-uri 'self'; frame-ancestors 'self'";
 
 /// The page in which code of tenants runs: it has no origin, so nothing of the user's, and no network.

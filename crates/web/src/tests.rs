@@ -70,6 +70,16 @@ async fn a_folder_serves_its_files_and_nothing_beside_them() {
         text(ask(&routes, "/login", "text/html").await).await,
         "<p>application</p>"
     );
+    let page = ask(&routes, "/login", "text/html").await;
+    let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+    let scripts = policy
+        .split(';')
+        .find(|part| part.contains("script-src"))
+        .unwrap();
+    assert!(
+        scripts.contains(" blob:") && scripts.contains(" https:"),
+        "{policy}"
+    );
     std::fs::write(place.path().join("ui/login.html"), "<p>log in</p>").unwrap();
     assert_eq!(
         text(ask(&routes, "/login/resetPassword", "text/html").await).await,
