@@ -144,7 +144,7 @@ def test_a_bundle_keeps_its_types_in_their_order(sysadmin, tenancy, other):
         assert held() == ids, "a refused list changes nothing"
         fqns = admin.get("/api/widgetTypeFqns", widgetsBundleId=identity).json()
         assert fqns == [f"tenant.{types[2]['fqn']}", f"system.{shared['fqn']}", f"tenant.{types[0]['fqn']}"]
-        admin.post(f"/api/widgetsBundle/{identity}/widgetTypeFqns", [types[1]["fqn"], shared["fqn"]])
+        admin.post(f"/api/widgetsBundle/{identity}/widgetTypeFqns", [types[1]["fqn"], "none_of_ours", shared["fqn"]])
         assert held() == [types[1]["id"]["id"], shared["id"]["id"]]
         details = admin.get("/api/widgetTypesDetails", widgetsBundleId=identity).json()
         assert details[0]["tags"] == ["flow"]

@@ -191,10 +191,10 @@ impl WidgetLibraryService {
     }
 
     /// The same by fully qualified names: those of the bundle's owner first, then the system's. A prefix `system.` or
-    /// `tenant.` says which of both.
+    /// `tenant.` says which of both. Names that nothing has are left out.
     ///
     /// # Errors
-    /// There are too many, or one of them is not there.
+    /// There are too many.
     pub async fn set_types_by_fqn(&self, bundle: &WidgetsBundle, fqns: &[String]) -> ServiceResult<()> {
         if fqns.len() > MAX_TYPES {
             return Err(ServiceError::invalid(format!(
@@ -202,12 +202,10 @@ impl WidgetLibraryService {
                 fqns.len()
             )));
         }
+        // A bundle that is brought in may name types that this installation does not have.
         let mut types = Vec::with_capacity(fqns.len());
         for fqn in fqns {
-            let found = self.find_by_fqn(bundle.tenant_id, fqn).await?;
-            types.push(
-                found.ok_or_else(|| ServiceError::invalid(format!("Widget type '{fqn}' is not found")))?,
-            );
+            types.extend(self.find_by_fqn(bundle.tenant_id, fqn).await?);
         }
         self.set_types(bundle, &types).await
     }
