@@ -19,7 +19,7 @@ from pathlib import Path
 
 from api import import_devices
 from clients import Rest, harness, quantile
-from lab import BUILT, Lab, Server, lab, number, say, table
+from lab import BUILT, Failed, Lab, Server, lab, number, say, table
 from services import CassandraNode, PostgresProcesses, compacted_bytes, create_database, kafka_cpu_s
 
 SECONDS = float(os.environ.get("ENGINES_SECONDS") or 20)
@@ -122,7 +122,9 @@ def becomes_packed(server: Server) -> None:
         server.start()
         packed, since = -1.0, time.monotonic()
         ends = since + STORED_WITHIN_S
-        while time.monotonic() < min(ends, since + PACKED_FOR_S):
+        while time.monotonic() < since + PACKED_FOR_S:
+            if time.monotonic() > ends:
+                raise Failed(f"not everything was packed after {STORED_WITHIN_S} s")
             time.sleep(0.5)
             known = metrics(server)
             now = known.get("fieldline_series_packed_points_total", 0)

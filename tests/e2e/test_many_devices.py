@@ -14,6 +14,7 @@ from harness.fleet import add_devices
 from harness.flood import Flood, check_stored
 from harness.server import eventually
 
+# Devices are written into SQLite directly.
 pytestmark = pytest.mark.files
 
 KNOWN = int(os.environ.get("DEVICES", 20_000))

@@ -14,6 +14,7 @@ from harness.load import Load, Tally
 from harness.postgres import create_database, postgres_server
 from harness.server import BINARY, StartFailed, environment, eventually, run_cli
 
+# What is moved begins on files; the other places are named.
 pytestmark = pytest.mark.files
 
 BASE_TS = 1_600_000_000_000

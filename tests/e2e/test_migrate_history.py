@@ -9,6 +9,7 @@ import pytest
 from harness.postgres import create_database, postgres_server, sql
 from harness.server import BINARY, environment, eventually, run_cli
 
+# What is moved begins on files; the other places are named.
 pytestmark = pytest.mark.files
 
 JANUARY = 1_672_531_200_000

@@ -70,6 +70,7 @@ CASES = {
 }
 
 
+# What is slow is the disk of the program's own files.
 @pytest.mark.files
 @pytest.mark.timeout(240 + 3 * SECONDS)
 @pytest.mark.parametrize("slow", CASES.values(), ids=CASES)

@@ -218,6 +218,18 @@ impl TenantUsage {
         self.cycle.lock().totals.get(key.index()).copied().unwrap_or(0)
     }
 
+    /// What was counted in this month and hour, as of the last report.
+    pub(crate) fn counted(&self) -> Vec<StoredUsage> {
+        let cycle = self.cycle.lock();
+        let counts = UsageKey::ALL.into_iter().filter(|key| !key.is_gauge());
+        let of_key = |key: UsageKey| StoredUsage {
+            key,
+            month: cycle.totals.get(key.index()).map(|count| (cycle.month, *count)),
+            hour: cycle.hourly.get(key.index()).map(|count| (cycle.hour, *count)),
+        };
+        counts.map(of_key).collect()
+    }
+
     /// Gathers the counts; to be called once per report interval, and in between with `urgent_only`.
     pub fn take_report(&self, urgent_only: bool, now_ms: i64) -> UsageReport {
         let mut cycle = self.cycle.lock();

@@ -128,7 +128,8 @@ async fn system_administrators_see_what_all_tenants_have_used_together() {
         tenant_of(&world.admin().await).await,
         tenant_of(&world.stranger().await).await,
     ];
-    world.usage.restore().await.unwrap();
+    // Less than all of them use together, and more than each.
+    limit(&world, "maxTransportMessages", json!(50)).await;
     let count = |usage: &UsageStore, times: u64| {
         for (tenant, messages) in tenants.into_iter().zip([3, 4]) {
             usage.count(tenant, UsageKey::TransportMessages, times * messages);
@@ -163,7 +164,12 @@ async fn system_administrators_see_what_all_tenants_have_used_together() {
     let path =
         format!("/api/plugins/telemetry/API_USAGE_STATE/{state}/values/timeseries?keys=transportMsgCount");
     assert_eq!(sysadmin.get(&path).await["transportMsgCount"][0]["value"], "77");
-    // A tenant's own is not the system's, and no limit of the sum stops anybody.
+    assert!(
+        tenants
+            .iter()
+            .all(|tenant| usage.is_allowed(*tenant, ApiFeature::Transport))
+    );
+    // A tenant's own is not the system's.
     let admin = world.admin().await;
     let own = admin.post("/api/entitiesQuery/find", &query).await["data"].clone();
     assert_eq!(

@@ -232,9 +232,17 @@ impl UsageStore {
             return Ok(Some(report));
         }
         let latest = self.series.latest(usage_subject(tenant), None).await?;
-        let report = entry
-            .usage
-            .restore(&counts(&latest), &states(&latest), limits, now);
+        let stored = if tenant.is_null() && latest.is_empty() {
+            // Tenants may have counted for a while before there was a sum; theirs have been restored before.
+            let tenants = self.entries();
+            tenants
+                .iter()
+                .flat_map(|(_, entry)| entry.usage.counted())
+                .collect()
+        } else {
+            counts(&latest)
+        };
+        let report = entry.usage.restore(&stored, &states(&latest), limits, now);
         *entry.profile.lock() = Some(profile);
         Ok(Some(report))
     }

@@ -23,6 +23,8 @@ const REPLICATION: usize = 3;
 const CREATION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Kafka's own clock says when a block came.
 const LOG_APPEND_TIME: &str = "LogAppendTime";
+/// No clock is as far ahead as that: a year.
+const LONG_MS: i64 = 365 * 86_400_000;
 /// How long to wait before they are asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -261,12 +263,15 @@ impl Topics {
                 );
             }
         }
-        if text("message.timestamp.type").is_some_and(|kind| kind != LOG_APPEND_TIME) {
+        let is_stamped = text("message.timestamp.type").is_none_or(|kind| kind == LOG_APPEND_TIME);
+        // Unlimited before version 4 of Kafka.
+        let allowed = number("message.timestamp.after.max.ms").filter(|allowed| *allowed < LONG_MS);
+        if let Some(ahead_ms) = allowed.filter(|_| !is_stamped) {
             tracing::warn!(
                 topic,
-                ahead_ms = number("message.timestamp.after.max.ms"),
-                "message.timestamp.type of a topic is not LogAppendTime: Kafka refuses all records while this machine's clock is \
-                 that far ahead of its own"
+                ahead_ms,
+                "Kafka refuses all records of a topic while this machine's clock is that far ahead of its own: set the topic's \
+                 message.timestamp.type to LogAppendTime"
             );
         }
         let copies = self.copies(topic);

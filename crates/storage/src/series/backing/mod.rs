@@ -154,7 +154,7 @@ impl SeriesTable {
 
 impl SeriesTable {
     /// Hands over the entries whose keys begin with one of some prefixes, which are in order, and none of which begins with
-    /// another. They come in no order, and so that never many are in memory at once.
+    /// another. They come in no order, page by page.
     pub(super) fn prefixes<K: AsRef<[u8]>>(
         &self,
         prefixes: &[K],

@@ -19,10 +19,12 @@ use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::Slice;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use parking_lot::Mutex;
 use scylla::client::session::Session;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 
@@ -58,6 +60,8 @@ struct CqlSession {
     keyspace: String,
     statements: BTreeMap<CqlTableKind, CqlStatements>,
     gate: SlotGate,
+    /// Until when nothing is read that lies between what is wanted.
+    narrow_until: Mutex<Option<Instant>>,
     /// What the next write is stamped with.
     timestamp: AtomicI64,
     runtime: Arc<BackingRuntime>,
@@ -94,10 +98,13 @@ impl CqlFailure {
     fn is_given_up(&self) -> bool {
         matches!(
             self.cause.downcast_ref(),
-            Some(ExecutionError::LastAttemptError(RequestAttemptError::DbError(
-                DbError::ReadFailure { .. },
-                _
-            )))
+            Some(
+                ExecutionError::RequestTimeout(_)
+                    | ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+                        DbError::ReadFailure { .. } | DbError::ReadTimeout { .. },
+                        _
+                    ))
+            )
         )
     }
 
@@ -165,6 +172,7 @@ pub(in super::super) fn open(
         keyspace: options.keyspace.clone(),
         statements,
         gate: SlotGate::default(),
+        narrow_until: Mutex::default(),
         timestamp: AtomicI64::new(first_timestamp(tables.epoch)),
         runtime,
     });

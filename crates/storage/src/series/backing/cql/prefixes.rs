@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
+use std::time::{Duration, Instant};
 
 use fieldline_core::ports::StoreResult;
 
@@ -21,13 +22,22 @@ impl CqlTable {
         visit: &mut dyn FnMut(TableEntry) -> StoreResult<()>,
     ) -> StoreResult<()> {
         let mut scans: BTreeMap<u16, PrefixScan> = BTreeMap::new();
+        let mut is_narrow = self
+            .session
+            .narrow_until
+            .lock()
+            .is_some_and(|until| Instant::now() < until);
         for prefix in prefixes {
             let prefix = prefix.as_ref();
             let end = keys::after_prefix(prefix);
             let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
             let range = place::byte_range((Bound::Included(prefix), end));
             for slot in place::slots_of_range(self.kind, &range) {
-                scans.entry(slot).or_default().left.push_back(range.clone());
+                scans
+                    .entry(slot)
+                    .or_insert_with(|| PrefixScan::new(is_narrow))
+                    .left
+                    .push_back(range.clone());
             }
         }
         while !scans.is_empty() {
@@ -36,7 +46,9 @@ impl CqlTable {
                 .filter_map(|(slot, scan)| Some((slot.to_be_bytes().to_vec(), scan.span()?, scan.page_size)));
             let pages = match self.pages(asked.collect(), ReadDirection::Forward) {
                 Ok(pages) => pages,
-                Err(failure) if failure.is_given_up() && scans.values().any(|scan| !scan.is_narrow) => {
+                Err(failure) if failure.is_given_up() && !is_narrow => {
+                    is_narrow = true;
+                    *self.session.narrow_until.lock() = Some(Instant::now() + NARROW_TIME);
                     scans.values_mut().for_each(|scan| scan.is_narrow = true);
                     continue;
                 }
@@ -64,18 +76,20 @@ struct PrefixScan {
 /// Entries of the first page, of which there are as many at once as slots, and of one where little of the page before was
 /// wanted.
 const LEAST_PAGE: usize = 2;
+/// Entries of the largest page, of which there may be as many.
+const LARGEST_PAGE: usize = 128;
+/// How long it is remembered that a node had to go through too much.
+const NARROW_TIME: Duration = Duration::from_secs(600);
 
-impl Default for PrefixScan {
-    fn default() -> Self {
+impl PrefixScan {
+    const fn new(is_narrow: bool) -> Self {
         Self {
             left: VecDeque::new(),
             page_size: LEAST_PAGE,
-            is_narrow: false,
+            is_narrow,
         }
     }
-}
 
-impl PrefixScan {
     /// What is to be read next: from the first range that is left to the end of the last, or no more than the first.
     fn span(&self) -> Option<ByteRange> {
         let first = self.left.front()?;
@@ -120,7 +134,7 @@ impl PrefixScan {
             range.start = next.max(std::mem::take(&mut range.start));
         }
         self.page_size = match 4 * wanted >= read {
-            true => next_page_size(self.page_size, read, bytes),
+            true => next_page_size(self.page_size, read, bytes).min(LARGEST_PAGE),
             false => (self.page_size / 4).max(LEAST_PAGE),
         };
         Ok(())
@@ -137,10 +151,10 @@ mod tests {
         number.to_be_bytes().to_vec()..(number + 1).to_be_bytes().to_vec()
     }
 
-    /// Reads prefixes of a table in which each number has so many entries; says what was found, how many pages were asked for, and
-    /// how many entries they had.
+    /// Reads prefixes of a table in which each number has so many entries, from one page on each alone; says what was found, how
+    /// many pages were asked for, and how many entries they had.
     fn scan(
-        is_narrow: bool,
+        narrow_from: usize,
         numbers: u16,
         entries_each: u16,
         wanted: impl Iterator<Item = u16>,
@@ -148,13 +162,12 @@ mod tests {
         let key = |number: u16, entry: u16| [number.to_be_bytes(), entry.to_be_bytes()].concat();
         let all = (0..numbers).flat_map(|number| (0..entries_each).map(move |entry| key(number, entry)));
         let table: BTreeMap<Vec<u8>, ()> = all.map(|key| (key, ())).collect();
-        let mut scan = PrefixScan {
-            left: wanted.map(prefix).collect(),
-            is_narrow,
-            ..PrefixScan::default()
-        };
+        let mut scan = PrefixScan::new(false);
+        scan.left.extend(wanted.map(prefix));
         let (mut found, mut pages, mut read) = (Vec::new(), 0, 0);
-        while let Some(span) = scan.span() {
+        loop {
+            scan.is_narrow = pages >= narrow_from;
+            let Some(span) = scan.span() else { break };
             let page: Vec<TableEntry> = table
                 .range(span)
                 .take(scan.page_size)
@@ -176,7 +189,7 @@ mod tests {
         for entries in [0, 1, 3, 31, 32, 33, 200] {
             for step in [1, 2, 7, 40] {
                 let wanted = || (3..90).step_by(step);
-                let (found, ..) = scan(false, 80, entries, wanted());
+                let (found, ..) = scan(usize::MAX, 80, entries, wanted());
                 let expected: Vec<Vec<u8>> = wanted()
                     .filter(|number| *number < 80)
                     .flat_map(|number| {
@@ -184,19 +197,24 @@ mod tests {
                     })
                     .collect();
                 assert_eq!(found, expected, "{entries} entries, each {step}th");
-                let (found, _, read) = scan(true, 80, entries, wanted());
+                let (found, _, read) = scan(0, 80, entries, wanted());
                 assert_eq!(found, expected, "{entries} entries, each {step}th alone");
                 assert_eq!(read, found.len(), "nothing between them");
+                let (found, ..) = scan(3, 80, entries, wanted());
+                assert_eq!(
+                    found, expected,
+                    "{entries} entries, each {step}th alone in the end"
+                );
             }
         }
     }
 
     #[test]
     fn neighbours_are_read_together_and_those_far_away_apart() {
-        let (found, pages, _) = scan(false, 2_000, 2, 0..2_000);
+        let (found, pages, _) = scan(usize::MAX, 2_000, 2, 0..2_000);
         assert_eq!(found.len(), 4_000);
-        assert!(pages < 10, "{pages} pages");
-        let (found, pages, read) = scan(false, 20_000, 1, (0..20_000).step_by(400));
+        assert!(pages < 40, "{pages} pages");
+        let (found, pages, read) = scan(usize::MAX, 20_000, 1, (0..20_000).step_by(400));
         assert_eq!(found.len(), 50);
         assert!(pages <= 51, "{pages} pages");
         assert!(read < 50 * 4 * LEAST_PAGE, "{read} entries were read for 50");
