@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use axum::body::Body;
 use axum::extract::{FromRequest as _, Multipart, Request};
@@ -124,11 +125,20 @@ impl FormPreamble {
 }
 
 /// Makes the body fail if the parts beside the file are larger than a form may have: the multipart reader buffers the
-/// head of a part until it is complete.
+/// head of a part until it is complete. The body ends a moment after its last bytes, because the reader takes one that comes whole
+/// between two looks for its first part for one without parts (<https://github.com/rwf2/multer/pull/70>).
 pub(crate) fn bounded(request: Request, head: Arc<FormPreamble>) -> Request {
     let mut left = MAX_FORM_OVERHEAD;
+    let mut has_waited = false;
+    let later = stream::poll_fn(move |context| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(None);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
     request.map(|body| {
-        Body::from_stream(body.into_data_stream().map(move |data| {
+        let bounded = body.into_data_stream().map(move |data| {
             let data = data?;
             if !head.is_in_file.load(Ordering::Relaxed) {
                 left = left.checked_sub(data.len()).ok_or_else(|| {
@@ -137,7 +147,8 @@ pub(crate) fn bounded(request: Request, head: Arc<FormPreamble>) -> Request {
                 })?;
             }
             Ok::<_, axum::Error>(data)
-        }))
+        });
+        Body::from_stream(bounded.chain(later))
     })
 }
 
@@ -192,4 +203,36 @@ pub(crate) fn whole(api: &ApiState, package: OtaPackageInfo) -> ApiResult<Respon
         .chain(once(Bytes::from_static(tail.as_bytes())));
     let kind = [(header::CONTENT_TYPE, "application/json")];
     Ok((kind, Body::from_stream(body)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_form_that_comes_whole_between_two_looks_has_its_parts() {
+        let form = "--x\r\ncontent-disposition: form-data; name=\"file\"\r\n\r\ndata\r\n--x--\r\n";
+        let mut looks = 0;
+        let body = stream::poll_fn(move |context| {
+            looks += 1;
+            match looks {
+                1 => {
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                2 => Poll::Ready(Some(Ok::<_, axum::Error>(Bytes::from_static(form.as_bytes())))),
+                _ => Poll::Ready(None),
+            }
+        });
+        let request = Request::builder()
+            .header(header::CONTENT_TYPE, "multipart/form-data; boundary=x")
+            .body(Body::from_stream(body))
+            .unwrap();
+        let request = bounded(request, Arc::default());
+        let mut form = Multipart::from_request(request, &()).await.unwrap();
+        let field = form.next_field().await.unwrap().unwrap();
+        assert_eq!(field.name(), Some("file"));
+        assert_eq!(field.bytes().await.unwrap(), "data");
+        assert!(form.next_field().await.unwrap().is_none());
+    }
 }
