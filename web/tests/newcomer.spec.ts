@@ -19,8 +19,8 @@ test("a wrong password is told, and a log-in leads back to where one wanted to b
 });
 
 test("a foreign page is never the way back", async ({ page, program }) => {
-  // Browsers leave a tab within an address out.
-  for (const next of ["//evil.example/", "/%09/evil.example/"]) {
+  // Browsers leave a tab within an address out, and what dots lead back from.
+  for (const next of ["//evil.example/", "/%09/evil.example/", "/.//evil.example/x", "/x/..//evil.example/x"]) {
     await logIn(page, program, "TENANT_ADMIN", `/login?next=${next}`);
     expect(new URL(page.url()).origin).toBe(program.url);
   }

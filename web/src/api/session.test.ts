@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { claimsOf, loginPath, safeNext } from "./session";
+import { claimsOf, landingOf, loginPath, safeNext } from "./session";
 
 test("the way back after a log-in stays on this site", () => {
   expect(safeNext("/entities/devices?x=1")).toBe("/entities/devices?x=1");
@@ -8,6 +8,16 @@ test("the way back after a log-in stays on this site", () => {
   }
   expect(loginPath("/a?b=c")).toBe("/login?next=%2Fa%3Fb%3Dc");
   expect(loginPath("/home")).toBe("/login");
+});
+
+test("a log-in leads to an address of this site, whatever dots and tabs make of the path", () => {
+  const origin = "https://here.example";
+  expect(landingOf("/entities/devices?x=1#y", origin).href).toBe(`${origin}/entities/devices?x=1#y`);
+  for (const foreign of ["/.//evil.example/x", "/x/..//evil.example/x", "/\t/evil.example/x", "//evil.example/x"]) {
+    const { href } = landingOf(foreign, origin);
+    expect(new URL(href, origin).origin).toBe(origin);
+    expect(href.startsWith(`${origin}/`)).toBe(true);
+  }
 });
 
 test("claims are read from a token, and garbage is no session", () => {

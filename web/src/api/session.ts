@@ -117,3 +117,9 @@ export const EXPIRED_LINKS: Readonly<Record<string, string>> = {
 export function safeNext(next: string | null): string {
   return next !== null && !(next in EXPIRED_LINKS) && /^\/(?![/\\])/.test(next) ? next : "/";
 }
+
+/** Returns the address of this site that a log-in leads to. It is a whole one: a path that begins with two slashes alone would be that of another site. */
+export function landingOf(next: string | null, origin: string): URL {
+  const landing = new URL(safeNext(next), origin);
+  return landing.origin === origin ? landing : new URL(origin);
+}

@@ -2,7 +2,7 @@
 
 import { useEffect, useState, type FormEvent, type ReactElement } from "react";
 import { ApiError, errorOf } from "@/api/errors";
-import { EXPIRED_LINKS, safeNext, saveTokens, type TokenPair } from "@/api/session";
+import { EXPIRED_LINKS, landingOf, saveTokens, type TokenPair } from "@/api/session";
 import { t } from "@/i18n";
 import { serverText } from "@/i18n/serverTexts";
 
@@ -10,7 +10,7 @@ import { serverText } from "@/i18n/serverTexts";
 const PASSWORD_EXPIRED = 15;
 const query = new URLSearchParams(location.search);
 /** Where the way goes on after the log-in. */
-const target = new URL(safeNext(query.get("next")), location.origin);
+const target = landingOf(query.get("next"), location.origin);
 /** Links that embed dashboards may bring a log-in with them, for whoever has no session. */
 const BROUGHT = ["accessToken", "refreshToken", "username", "password"] as const;
 
@@ -48,7 +48,7 @@ function enter(pair: TokenPair): void {
   saveTokens(pair);
   // What opened the session must not stay in the address, which people copy and histories keep.
   BROUGHT.forEach((name) => target.searchParams.delete(name));
-  location.replace(target.pathname + target.search + target.hash);
+  location.replace(target.href);
 }
 
 interface PageForm {
