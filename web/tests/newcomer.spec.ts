@@ -43,6 +43,31 @@ test("a link may bring a log-in with it, which is gone from the address afterwar
   expect(byPassword.url()).not.toContain("password");
   const refused = await fresh(`/?username=${encodeURIComponent(email)}&password=wrong`);
   await expect(refused.getByRole("alert")).toContainText(/password/i);
+  expect(refused.url()).not.toContain("wrong");
+  // One step back lies what was there before, and not the link.
+  for (const page of [byToken, byPassword, refused]) {
+    await page.goBack();
+    expect(page.url()).toBe("about:blank");
+  }
+});
+
+test("a link with a password logs nobody out, and what it brings goes from the address all the same", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN");
+  const { email, password } = USERS.CUSTOMER_USER;
+  const brought = `username=${encodeURIComponent(email)}&password=${password}`;
+  for (const path of [`/entities/devices?search=A2&${brought}`, `/login?next=${encodeURIComponent("/entities/devices?search=A2")}&${brought}`]) {
+    await page.goto(program.url + path);
+    await expect(page.getByRole("button", { name: USERS.TENANT_ADMIN.email })).toBeVisible();
+    await expect(page).toHaveURL(`${program.url}/entities/devices?search=A2`);
+  }
+  // A session that has ended is none.
+  await page.evaluate(() => {
+    const claims = btoa(JSON.stringify({ userId: "1", sub: "a@b.c", scopes: [], exp: 1 }));
+    localStorage.setItem("jwt_token", `a.${claims}.b`);
+    localStorage.setItem("refresh_token", "ended");
+  });
+  await page.goto(`${program.url}/login?${brought}`);
+  await expect(page.getByRole("button", { name: email })).toBeVisible();
 });
 
 test("what is to do next leads to the form or the commands with which it is done", async ({ page, program }) => {

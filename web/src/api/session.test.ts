@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { claimsOf, landingOf, loginPath, safeNext } from "./session";
+import { bringsLogIn, claimsOf, landingOf, loginPath, safeNext, withoutLogIn } from "./session";
 
 test("the way back after a log-in stays on this site", () => {
   expect(safeNext("/entities/devices?x=1")).toBe("/entities/devices?x=1");
@@ -17,6 +17,18 @@ test("a log-in leads to an address of this site, whatever dots and tabs make of 
     const { href } = landingOf(foreign, origin);
     expect(new URL(href, origin).origin).toBe(origin);
     expect(href.startsWith(`${origin}/`)).toBe(true);
+  }
+});
+
+test("what a link brings to log in with is taken out of it, also out of the way back", () => {
+  const origin = "https://here.example";
+  const brought = "/dashboards/1?state=a%20b&accessToken=1&refreshToken=2&username=3&password=4";
+  expect(bringsLogIn(new URL(brought, origin).searchParams)).toBe(true);
+  expect(withoutLogIn(origin + brought).href).toBe(`${origin}/dashboards/1?state=a+b`);
+  const login = withoutLogIn(origin + loginPath(brought));
+  expect([login.pathname, login.searchParams.get("next")]).toEqual(["/login", "/dashboards/1?state=a+b"]);
+  for (const kept of ["/dashboards/1?state=a%20b#c", "/login?next=/passwordResetLinkExpired", "/?publicId=1"]) {
+    expect(withoutLogIn(origin + kept).href).toBe(origin + kept);
   }
 });
 
