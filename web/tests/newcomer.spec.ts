@@ -242,6 +242,16 @@ test("Ctrl+K opens the palette even if it is pressed before the page is there", 
   await expect(page.getByRole("dialog")).toHaveCount(0);
 });
 
+test("keys are the browser's again where no search comes", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN");
+  await page.route("**/api/auth/user", (route) => route.fulfill({ status: 403, json: { status: 403, message: "No", errorCode: 20 } }));
+  await page.reload();
+  await page.keyboard.press("Control+k");
+  await expect(page.getByText("This could not be loaded")).toBeVisible();
+  const isKept = (key: string): Promise<boolean> => page.evaluate((name) => !dispatchEvent(new KeyboardEvent("keydown", { key: name, cancelable: true })), key);
+  expect(await isKept("x")).toBe(false);
+});
+
 test("the palette does what the role may: adds, changes the look, logs out", async ({ page, program }) => {
   const search = async (text: string): Promise<void> => {
     await page.keyboard.press("Control+k");

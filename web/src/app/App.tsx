@@ -133,12 +133,13 @@ export function App(): ReactElement {
     }
   }, [user.isSuccess]);
   const only = user.data === undefined ? undefined : onlyOf(user.data);
+  const hasNoSearch = user.isError || only !== undefined;
   useEffect(() => {
-    if (only !== undefined) {
-      // Who is given one screen only has no search that would take it: the key is the browser's again.
+    if (hasNoSearch) {
+      // Who is given one screen only has no search that would take it, nor has who can't be told: the keys are the browser's again.
       takeSearchWish();
     }
-  }, [only]);
+  }, [hasNoSearch]);
   if (user.isPending) {
     return <Waiting />;
   }
