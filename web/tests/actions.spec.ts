@@ -161,6 +161,8 @@ test("code of actions asks before it acts, and can do no more than is allowed", 
 
 test("a state opens beside what was clicked, and in its right part on phones", async ({ page, program }) => {
   const peek = { name: "Peek", icon: "visibility", type: "openDashboardState", targetDashboardStateId: "more", openInPopover: true, popoverPreferredPlacement: "bottomLeft", popoverWidth: "400px", popoverHeight: "300px", setEntityId: false };
+  const deep = { name: "Deeper", type: "openDashboardState", targetDashboardStateId: "deep", openInSeparateDialog: true, setEntityId: false };
+  const run = { name: "Run", type: "custom", customFunction: 'widgetContext.dialogs.confirm("Sure?", "Really?").subscribe();' };
   const aside = { name: "Aside", type: "openDashboardState", targetDashboardStateId: "split", openRightLayout: true, setEntityId: false };
   const card = (title: string, html: string, actions: object): object => ({
     typeFullFqn: "system.cards.markdown_card",
@@ -169,7 +171,7 @@ test("a state opens beside what was clicked, and in its right part on phones", a
   const state = (name: string, widget: string, root: boolean): object => ({ name, root, layouts: { main: { widgets: { [widget]: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } } } });
   const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
     title: "Beside",
-    configuration: { widgets: { first: card("First", "Look closer <mat-icon class=\"eye\">visibility</mat-icon>", { headerButton: [peek, aside] }), second: card("Second", "The details", {}), third: card("Third", "Left", {}), fourth: card("Fourth", "Right", {}) }, states: { default: state("Start", "first", true), more: state("More", "second", false), split: { name: "Split", root: false, layouts: { main: { widgets: { third: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } }, right: { widgets: { fourth: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } } } } } },
+    configuration: { widgets: { first: card("First", "Look closer <mat-icon class=\"eye\">visibility</mat-icon>", { headerButton: [peek, aside] }), second: card("Second", "The details", { headerButton: [deep, run] }), bottom: card("Bottom", "At the bottom", {}), third: card("Third", "Left", {}), fourth: card("Fourth", "Right", {}) }, states: { default: state("Start", "first", true), more: state("More", "second", false), deep: state("Deep", "bottom", false), split: { name: "Split", root: false, layouts: { main: { widgets: { third: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } }, right: { widgets: { fourth: { col: 0, row: 0, sizeX: 10, sizeY: 6 } }, gridSettings: { columns: 24 } } } } } },
   });
   await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
   await expect(page.getByRole("region", { name: "First" }).locator("i.eye svg path")).toBeVisible();
@@ -185,6 +187,21 @@ test("a state opens beside what was clicked, and in its right part on phones", a
   await page.keyboard.press("Escape");
   await expect(popover).toHaveCount(0);
   await expect(page).toHaveURL(new RegExp(`/dashboards/${board.id.id}$`));
+  // What opens from it belongs to it: clicks there leave it open, and so does the answer to a question.
+  await button.click();
+  await popover.getByRole("button", { name: "Deeper" }).click();
+  const deeper = page.getByRole("dialog", { name: "Deep" });
+  await deeper.getByText("At the bottom").click();
+  await deeper.getByRole("button", { name: "Close" }).click();
+  await expect(deeper).toHaveCount(0);
+  await expect(popover).toBeVisible();
+  await popover.getByRole("button", { name: "Run" }).click();
+  const asked = page.getByRole("dialog", { name: "Sure?" });
+  await asked.getByRole("button", { name: "No" }).click();
+  await expect(asked).toHaveCount(0);
+  await expect(popover).toBeVisible();
+  await page.getByText("Look closer").click();
+  await expect(popover).toHaveCount(0);
 
   await page.setViewportSize({ width: 420, height: 800 });
   await page.getByRole("button", { name: "Aside" }).click();

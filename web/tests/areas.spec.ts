@@ -64,8 +64,22 @@ test("an attribute is changed in place, a series is deleted, a value goes onto a
   // The page of the device knows the dashboards that name it, and no others.
   await program.call("TENANT_ADMIN", "/api/dashboard", { title: "Of others" });
   await page.goto(`${program.url}/entities/devices/${device.id.id}`);
-  await page.getByRole("button", { name: "On dashboards" }).click();
   const naming = page.getByRole("dialog", { name: "Dashboards that name Valued" });
+  // Without their list nothing is said about them.
+  let refuse = (): void => undefined;
+  const refused = new Promise<void>((resolve) => (refuse = resolve));
+  await page.route("**/api/tenant/dashboards?**", async (route) => {
+    await refused;
+    await route.fulfill({ status: 403, json: { status: 403, message: "No lists today", errorCode: 20 } });
+  });
+  await page.getByRole("button", { name: "On dashboards" }).click();
+  await expect(naming.getByRole("status", { name: "Loading" })).toBeVisible();
+  refuse();
+  await expect(naming.getByRole("alert")).toContainText("No lists today");
+  await expect(naming.getByRole("status")).toHaveCount(0);
+  await page.unroute("**/api/tenant/dashboards?**");
+  await naming.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "On dashboards" }).click();
   await expect(naming.getByRole("link")).toHaveText(["Valued"]);
   expect(await findings(page)).toEqual([]);
   await naming.getByRole("link").click();

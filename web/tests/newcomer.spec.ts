@@ -19,8 +19,8 @@ test("a wrong password is told, and a log-in leads back to where one wanted to b
 });
 
 test("a foreign page is never the way back", async ({ page, program }) => {
-  // Browsers leave a tab within an address out.
-  for (const next of ["//evil.example/", "/%09/evil.example/"]) {
+  // Browsers leave a tab within an address out, and what dots lead back from.
+  for (const next of ["//evil.example/", "/%09/evil.example/", "/.//evil.example/x", "/x/..//evil.example/x"]) {
     await logIn(page, program, "TENANT_ADMIN", `/login?next=${next}`);
     expect(new URL(page.url()).origin).toBe(program.url);
   }
@@ -43,6 +43,31 @@ test("a link may bring a log-in with it, which is gone from the address afterwar
   expect(byPassword.url()).not.toContain("password");
   const refused = await fresh(`/?username=${encodeURIComponent(email)}&password=wrong`);
   await expect(refused.getByRole("alert")).toContainText(/password/i);
+  expect(refused.url()).not.toContain("wrong");
+  // One step back lies what was there before, and not the link.
+  for (const page of [byToken, byPassword, refused]) {
+    await page.goBack();
+    expect(page.url()).toBe("about:blank");
+  }
+});
+
+test("a link with a password logs nobody out, and what it brings goes from the address all the same", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN");
+  const { email, password } = USERS.CUSTOMER_USER;
+  const brought = `username=${encodeURIComponent(email)}&password=${password}`;
+  for (const path of [`/entities/devices?search=A2&${brought}`, `/login?next=${encodeURIComponent("/entities/devices?search=A2")}&${brought}`]) {
+    await page.goto(program.url + path);
+    await expect(page.getByRole("button", { name: USERS.TENANT_ADMIN.email })).toBeVisible();
+    await expect(page).toHaveURL(`${program.url}/entities/devices?search=A2`);
+  }
+  // A session that has ended is none.
+  await page.evaluate(() => {
+    const claims = btoa(JSON.stringify({ userId: "1", sub: "a@b.c", scopes: [], exp: 1 }));
+    localStorage.setItem("jwt_token", `a.${claims}.b`);
+    localStorage.setItem("refresh_token", "ended");
+  });
+  await page.goto(`${program.url}/login?${brought}`);
+  await expect(page.getByRole("button", { name: email })).toBeVisible();
 });
 
 test("what is to do next leads to the form or the commands with which it is done", async ({ page, program }) => {
@@ -215,6 +240,16 @@ test("Ctrl+K opens the palette even if it is pressed before the page is there", 
   await expect(field).toHaveValue("Test Device A1");
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
+});
+
+test("keys are the browser's again where no search comes", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN");
+  await page.route("**/api/auth/user", (route) => route.fulfill({ status: 403, json: { status: 403, message: "No", errorCode: 20 } }));
+  await page.reload();
+  await page.keyboard.press("Control+k");
+  await expect(page.getByText("This could not be loaded")).toBeVisible();
+  const isKept = (key: string): Promise<boolean> => page.evaluate((name) => !dispatchEvent(new KeyboardEvent("keydown", { key: name, cancelable: true })), key);
+  expect(await isKept("x")).toBe(false);
 });
 
 test("the palette does what the role may: adds, changes the look, logs out", async ({ page, program }) => {

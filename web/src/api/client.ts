@@ -1,7 +1,7 @@
 // Calls of the REST API with the token of whoever is logged in.
 
 import { ApiError, errorOf, UNREACHABLE } from "./errors";
-import { clearTokens, getToken, loginPath, renewToken, SessionEnded } from "./session";
+import { bringsLogIn, clearTokens, getToken, loginPath, renewToken, SessionEnded } from "./session";
 
 export { ApiError, errorFrom, errorOf } from "./errors";
 
@@ -16,7 +16,13 @@ export function withQuery(path: string, query?: Query): string {
 /** Asks for a log-in that leads back to the present page. */
 export function goToLogin(): void {
   clearTokens();
-  location.assign(loginPath(location.pathname + location.search));
+  const path = loginPath(location.pathname + location.search);
+  if (bringsLogIn(new URLSearchParams(location.search))) {
+    // What the address brings to log in with must not stay one step back.
+    location.replace(path);
+  } else {
+    location.assign(path);
+  }
 }
 
 /** Ends what is being done, since the session has ended. */

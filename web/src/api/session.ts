@@ -117,3 +117,27 @@ export const EXPIRED_LINKS: Readonly<Record<string, string>> = {
 export function safeNext(next: string | null): string {
   return next !== null && !(next in EXPIRED_LINKS) && /^\/(?![/\\])/.test(next) ? next : "/";
 }
+
+/** Returns the address of this site that a log-in leads to. It is a whole one: a path that begins with two slashes alone would be that of another site. */
+export function landingOf(next: string | null, origin: string): URL {
+  const landing = new URL(safeNext(next), origin);
+  return landing.origin === origin ? landing : new URL(origin);
+}
+
+/** What links that embed dashboards may bring to log in with. */
+export const LOG_IN = ["accessToken", "refreshToken", "username", "password"] as const;
+
+export const bringsLogIn = (params: URLSearchParams): boolean => LOG_IN.some((name) => params.has(name));
+
+/** Returns an address of this site without what it brings to log in with, also in the way back that it names. */
+export function withoutLogIn(address: string): URL {
+  const url = new URL(address);
+  if (bringsLogIn(url.searchParams)) {
+    LOG_IN.forEach((name) => url.searchParams.delete(name));
+  }
+  const next = landingOf(url.searchParams.get("next"), url.origin);
+  if (bringsLogIn(next.searchParams)) {
+    url.searchParams.set("next", withoutLogIn(next.href).href.slice(url.origin.length));
+  }
+  return url;
+}

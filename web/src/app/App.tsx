@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Component, useEffect, type ReactElement, type ReactNode } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { api, goToLogin } from "@/api/client";
-import { currentClaims, enterAsVisitor, EXPIRED_LINKS, loginPath, SessionEnded, type TokenClaims } from "@/api/session";
+import { bringsLogIn, currentClaims, enterAsVisitor, EXPIRED_LINKS, loginPath, SessionEnded, withoutLogIn, type TokenClaims } from "@/api/session";
 import type { User } from "@/api/types";
 import { t, takeLanguage, useLanguage } from "@/i18n";
 import { messageOf, Problem, TextLink, Waiting } from "@/ui/feedback";
@@ -126,13 +126,20 @@ export function App(): ReactElement {
   useEffect(() => {
     void takeLanguage(wanted);
   }, [wanted]);
-  const only = user.data === undefined ? undefined : onlyOf(user.data);
   useEffect(() => {
-    if (only !== undefined) {
-      // Who is given one screen only has no search that would take it: the key is the browser's again.
+    // Not before the session has turned out to hold: otherwise it is what the log-in page needs.
+    if (user.isSuccess && bringsLogIn(new URLSearchParams(location.search))) {
+      history.replaceState(history.state, "", withoutLogIn(location.href));
+    }
+  }, [user.isSuccess]);
+  const only = user.data === undefined ? undefined : onlyOf(user.data);
+  const hasNoSearch = user.isError || only !== undefined;
+  useEffect(() => {
+    if (hasNoSearch) {
+      // Who is given one screen only has no search that would take it, nor has who can't be told: the keys are the browser's again.
       takeSearchWish();
     }
-  }, [only]);
+  }, [hasNoSearch]);
   if (user.isPending) {
     return <Waiting />;
   }

@@ -43,3 +43,10 @@ test("other keys are no wish, nor is any where a dashboard stands alone", () => 
   vi.stubGlobal("location", { pathname: "/dashboard/1" });
   expect([press("k"), isSearchWished()]).toEqual([false, false]);
 });
+
+test("keys that compose a character are none of what is typed", () => {
+  keepSearchWish();
+  press("k");
+  expect([press("n", { ctrlKey: false, isComposing: true }), press("k", { isComposing: true })]).toEqual([false, false]);
+  expect(takeSearchWish()).toBe("");
+});

@@ -7,7 +7,8 @@ let wish: string | undefined;
 
 function keep(event: KeyboardEvent): void {
   const { key } = event;
-  if (event.altKey || ((event.ctrlKey || event.metaKey) && (event.shiftKey || key.toLowerCase() !== "k"))) {
+  // What is composed of several keys is not what the keys say.
+  if (event.isComposing || event.altKey || ((event.ctrlKey || event.metaKey) && (event.shiftKey || key.toLowerCase() !== "k"))) {
     return;
   }
   if (event.ctrlKey || event.metaKey) {

@@ -6,7 +6,7 @@ import { api } from "@/api/client";
 import type { Entity, PageData } from "@/api/types";
 import { useSession } from "@/app/session";
 import { t } from "@/i18n";
-import { EmptyState, notify, TextLink } from "@/ui/feedback";
+import { EmptyState, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { BulkProgress, isWhole, useBulkRun } from "@/ui/list/BulkProgress";
 import { KINDS, nameOf, type EntityKind } from "./kinds";
 
@@ -29,6 +29,8 @@ async function allDashboards(path: string): Promise<Entity[]> {
 export default function ShownOn({ entity, onClose }: { entity: Entity; onClose: () => void }): ReactElement {
   const { authority, customerId } = useSession();
   const [naming, setNaming] = useState<Entity[]>([]);
+  /** Why there is no list of dashboards to look into. */
+  const [failure, setFailure] = useState<unknown>();
   const looking = useBulkRun<Entity>(nameOf);
   const { one = "", path = "", list } = DASHBOARDS ?? ({} as Partial<EntityKind>);
   const lookInto = async (dashboard: Entity): Promise<void> => {
@@ -40,13 +42,15 @@ export default function ShownOn({ entity, onClose }: { entity: Entity; onClose: 
   useEffect(() => {
     const all = allDashboards((list?.[authority] ?? "").replace("{customerId}", customerId));
     let isOpen = true;
-    void all.then((dashboards) => (isOpen ? looking.run(dashboards, lookInto) : undefined)).catch(notify.error);
+    all.then((dashboards) => (isOpen ? looking.run(dashboards, lookInto) : undefined)).catch(setFailure);
     return () => {
       isOpen = false;
     };
   }, []);
   return (
     <Modal opened onClose={onClose} title={t("Dashboards that name {name}", { name: nameOf(entity) })} closeButtonProps={{ "aria-label": t("Close") }}>
+      {failure !== undefined && <Problem error={failure} />}
+      {failure === undefined && looking.progress === undefined && looking.outcome === undefined && <Waiting />}
       <List listStyleType="none">
         {naming.map((dashboard) => (
           <List.Item key={dashboard.id.id}>

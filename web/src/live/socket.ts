@@ -70,11 +70,15 @@ class LiveConnection {
 
   /** Ends a connection that can't be heard of any more, without waiting until it notices. Where there was none, the loss is told all the same. */
   drop(): void {
-    if (this.state === "live") {
-      this.tell({ type: "close" });
-    } else if (this.state === "idle") {
+    const wasIdle = this.state === "idle";
+    if (wasIdle) {
       this.lostAt = Date.now();
       this.change("reconnecting");
+    }
+    if (this.state === "live" || this.opening === "socket") {
+      this.tell({ type: "close" });
+    } else if (wasIdle && this.opening === "no") {
+      // Not while the token is asked for: a connection is under way then, and the timer would begin a second one.
       this.lost();
     }
   }
@@ -124,6 +128,9 @@ class LiveConnection {
       this.lost(message.since);
     } else {
       this.opening = "no";
+      // A loss that was told while this connection was made has set it, and it would make another.
+      clearTimeout(this.timer);
+      this.timer = undefined;
       this.change("live");
     }
   }

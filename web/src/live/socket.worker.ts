@@ -47,6 +47,8 @@ self.onmessage = ({ data: message }: MessageEvent<ToWorker>) => {
     pulse.check();
     return;
   }
+  // The page knows of one connection only.
+  socket?.close();
   const opened = new WebSocket(message.url);
   // What a socket that was dropped still says is nobody's any more.
   const isCurrent = (): boolean => socket === opened;

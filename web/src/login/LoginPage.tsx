@@ -2,20 +2,27 @@
 
 import { useEffect, useState, type FormEvent, type ReactElement } from "react";
 import { ApiError, errorOf } from "@/api/errors";
-import { EXPIRED_LINKS, safeNext, saveTokens, type TokenPair } from "@/api/session";
+import { currentClaims, EXPIRED_LINKS, landingOf, LOG_IN, saveTokens, withoutLogIn, type TokenPair } from "@/api/session";
 import { t } from "@/i18n";
 import { serverText } from "@/i18n/serverTexts";
 
 /** The code of an answer that has a token for a new password. */
 const PASSWORD_EXPIRED = 15;
-const query = new URLSearchParams(location.search);
+/** The address without what it brings, which must not stay where people copy it and histories keep it. */
+const address = withoutLogIn(location.href);
+const query = address.searchParams;
 /** Where the way goes on after the log-in. */
-const target = new URL(safeNext(query.get("next")), location.origin);
-/** Links that embed dashboards may bring a log-in with them, for whoever has no session. */
-const BROUGHT = ["accessToken", "refreshToken", "username", "password"] as const;
+const landing = landingOf(query.get("next"), location.origin);
 
-function brought(name: (typeof BROUGHT)[number]): string | null {
-  return query.get(name) ?? target.searchParams.get(name);
+/** Takes what the link has brought to log in with, in its own address or in that of the way back, out of the address. */
+function takeBrought(): (string | null)[] {
+  const own = new URLSearchParams(location.search);
+  const { searchParams } = landingOf(own.get("next"), location.origin);
+  const brought = LOG_IN.map((name) => own.get(name) ?? searchParams.get(name));
+  if (brought.some((one) => one !== null)) {
+    history.replaceState(null, "", address);
+  }
+  return brought;
 }
 
 async function post<T>(path: string, body: unknown): Promise<T> {
@@ -46,9 +53,7 @@ function problemText(error: unknown): string {
 
 function enter(pair: TokenPair): void {
   saveTokens(pair);
-  // What opened the session must not stay in the address, which people copy and histories keep.
-  BROUGHT.forEach((name) => target.searchParams.delete(name));
-  location.replace(target.pathname + target.search + target.hash);
+  location.replace(landing.href);
 }
 
 interface PageForm {
@@ -138,13 +143,20 @@ export function LoginPage(): ReactElement {
 
   useEffect(() => {
     const publicId = query.get("publicId");
-    const [token, refreshToken, username, password] = BROUGHT.map(brought);
+    const [token, refreshToken, username, password] = takeBrought();
     const refused = (error: unknown): void => setProblem(problemText(error));
     if (typeof token === "string" && typeof refreshToken === "string") {
       enter({ token, refreshToken });
     } else if (publicId !== null) {
       post<TokenPair>("/api/auth/login/public", { publicId }).then(enter, refused);
     } else if (typeof username === "string" && typeof password === "string" && isLogin) {
+      if (currentClaims() !== undefined) {
+        // Nobody is logged out by it: who has a session goes on with that. If it turns out to have ended, the way leads back here.
+        landing.searchParams.set("username", username);
+        landing.searchParams.set("password", password);
+        location.replace(landing.href);
+        return;
+      }
       post<TokenPair>("/api/auth/login", { username, password }).then(enter, refused);
     }
   }, []);

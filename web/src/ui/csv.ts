@@ -8,10 +8,12 @@ export interface TextColumn<T> {
 /** A leading `=`, `+`, `-` or `@` would be a formula in a spreadsheet, so such text gets an apostrophe. */
 const safeText = (text: string): string => (/^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text);
 
+const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
+
 /** Quotes a field where it must be. */
 function field(text: string): string {
   const safe = safeText(text);
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return /[",\r\n]/.test(safe) ? quoted(safe) : safe;
 }
 
 const lineOf = (texts: string[]): string => `${texts.map(field).join(",")}\r\n`;
@@ -28,7 +30,11 @@ export function csvOf<T>(columns: readonly TextColumn<T>[], rows: readonly T[]):
 
 /** Returns rows below the labels of their columns as spreadsheets take them from the clipboard: a tab between fields, a line for each row. */
 export function tableText<T>(columns: readonly TextColumn<T>[], rows: readonly T[]): string {
-  const plain = (text: string): string => safeText(text).replaceAll(/[\t\r\n]+/g, " ");
+  const plain = (text: string): string => {
+    const line = safeText(text).replaceAll(/[\t\r\n]+/g, " ");
+    // They take quotes off, and go on past tabs and lines until one that closes.
+    return line.includes('"') ? quoted(line) : line;
+  };
   return [columns.map(({ label }) => label), ...rows.map((row) => columns.map((column) => column.text(row)))].map((line) => line.map(plain).join("\t")).join("\n");
 }
 

@@ -4,7 +4,8 @@ import { Autocomplete, Button, Checkbox, Fieldset, Group, MultiSelect, NumberInp
 import { lazy, Suspense, useState, type ReactElement, type ReactNode } from "react";
 import { t } from "@/i18n";
 import { Waiting } from "@/ui/feedback";
-import { choicesOf, defaultOf, labelOf, resolve, typeOf, variantsOf, type Choice, type Json, type Schema, type Variant } from "./schema";
+import { choicesOf, defaultOf, labelOf, resolve, typeOf, variantsOf, type Json, type Schema, type Variant } from "./schema";
+import { offered } from "./offered";
 
 const CodeEditor = lazy(() => import("@/ui/CodeEditor"));
 
@@ -26,13 +27,6 @@ const isRecord = (value: unknown): value is Json => typeof value === "object" &&
 const textOf = (value: unknown): string => (typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value));
 
 const describe = ({ description }: Schema): { description?: string } => (description === undefined ? {} : { description: t(description) });
-
-/** Choices as a person reads them. What is stored is one of them even if the schema doesn't know it. */
-function offered(choices: readonly Choice[], stored: readonly string[]): Choice[] {
-  const others = stored.filter((one) => one !== "" && !choices.some(({ value }) => value === one)).map((one) => ({ value: one, label: one }));
-  // What has no name of its own is a value, and the same in all languages.
-  return [...choices, ...others].map(({ value, label }) => ({ value, label: label === value ? value : t(label) }));
-}
 
 function MapField({ label, schema, value, onChange }: FieldProps): ReactElement {
   const entries = isRecord(value) ? Object.entries(value) : [];

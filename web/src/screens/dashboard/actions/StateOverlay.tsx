@@ -10,6 +10,7 @@ import type { OpenState } from "@/dashboard/state";
 import { TimeContext } from "@/dashboard/time/control";
 import type { FilterValues } from "@/dashboard/viewer";
 import { t } from "@/i18n";
+import { useQuestions } from "@/sandbox/questions";
 import { drawOn } from "../Board";
 import { BoardTools, StatePath } from "../BoardTools";
 import { useShown } from "../shown";
@@ -42,7 +43,9 @@ export default function StateOverlay({ state, look, clicked, props, onClose }: O
   const { board, host } = useBoard({ ...props, shown, path, go }, true);
   // Nothing that has to stay beside something else can fill the screen.
   const isBeside = look.kind === "popover" && clicked !== undefined && !filled;
-  const inside = useClickElsewhere(isBeside && look.closesOutside, onClose);
+  // Questions of code are asked by the board below, and answering one is no click elsewhere.
+  const isAsked = useQuestions(({ asked }) => asked.length > 0);
+  const inside = useClickElsewhere(isBeside && look.closesOutside && !isAsked, onClose);
   const current = path.at(-1) ?? state;
   const hasTools = !look.hideToolbar && !stored.settings.hideToolbar;
   const content = (
@@ -60,16 +63,19 @@ export default function StateOverlay({ state, look, clicked, props, onClose }: O
   if (isBeside) {
     return (
       <TimeContext value={time}>
-        <Popover opened onDismiss={onClose} closeOnClickOutside={false} position={look.placement} withArrow trapFocus shadow="md" middlewares={{ flip: true, shift: { padding: 8 } }}>
-          <Popover.Target>
-            <span className={classes["anchor"]} style={{ ...clicked }} />
-          </Popover.Target>
-          <Popover.Dropdown aria-label={title} className={classes["popover"]} {...inside} style={{ ...size, maxWidth: "calc(100vw - 16px)", maxHeight: "calc(100vh - 16px)" }}>
-            <CloseButton size="sm" aria-label={t("Close")} className={classes["popoverClose"]} onClick={onClose} />
-            {content}
-          </Popover.Dropdown>
-        </Popover>
-        {host}
+        {/* What opens from it is within it, too, and so are all clicks there. */}
+        <div {...inside} style={{ display: "contents" }}>
+          <Popover opened onDismiss={onClose} closeOnClickOutside={false} position={look.placement} withArrow trapFocus shadow="md" middlewares={{ flip: true, shift: { padding: 8 } }}>
+            <Popover.Target>
+              <span className={classes["anchor"]} style={{ ...clicked }} />
+            </Popover.Target>
+            <Popover.Dropdown aria-label={title} className={classes["popover"]} style={{ ...size, maxWidth: "calc(100vw - 16px)", maxHeight: "calc(100vh - 16px)" }}>
+              <CloseButton size="sm" aria-label={t("Close")} className={classes["popoverClose"]} onClick={onClose} />
+              {content}
+            </Popover.Dropdown>
+          </Popover>
+          {host}
+        </div>
       </TimeContext>
     );
   }

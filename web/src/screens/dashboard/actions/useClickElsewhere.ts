@@ -1,8 +1,9 @@
-// Tells of clicks outside of what lies over the page. Lists and menus that it opens are within it, though they stand elsewhere in the document.
+// Tells of clicks outside of what lies over the page. Lists, menus and dialogs that are among its components are within it, though they stand elsewhere in
+// the document.
 
 import { useEffect, useRef } from "react";
 
-/** Calls back for each click elsewhere; what it returns belongs on the element that is not elsewhere. */
+/** Calls back for each click elsewhere; what it returns belongs on the element around all that is not elsewhere. */
 export function useClickElsewhere(enabled: boolean, onElsewhere: () => void): { onPointerDownCapture: () => void } {
   const latest = useRef(onElsewhere);
   latest.current = onElsewhere;
