@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -20,8 +21,6 @@ from .rest import Rest
 REPOSITORY = Path(__file__).resolve().parents[3]
 BINARY = Path(os.environ.get("FIELDLINE_BIN", REPOSITORY / "target/release/fieldline")).resolve()
 
-# The state of a connection in the kernel's tables.
-ESTABLISHED = "01"
 # Three servers are asked for everything there.
 START_WITHIN_S = 120.0 if ON_SCALE else 20.0
 # The promise: SIGTERM ends the process within ten seconds.
@@ -254,11 +253,16 @@ class Server:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def mqtt_connections(self) -> int:
-        """Connections of devices that the kernel holds open for it."""
-        local = f":{self.mqtt_address[1]:04X}"
-        lines = Path(f"/proc/{self.process.pid}/net/tcp").read_text().splitlines()[1:]
-        fields = (line.split() for line in lines)
-        return sum(1 for _, here, _, state, *_ in fields if here.endswith(local) and state == ESTABLISHED)
+        """Open file descriptors of the process that are sockets of its MQTT port, in whatever state."""
+        folder = Path(f"/proc/{self.process.pid}")
+        lines = [line.split() for line in (folder / "net/tcp").read_text().splitlines()[1:]]
+        port = f":{self.mqtt_address[1]:04X}"
+        sockets = {f"socket:[{fields[9]}]" for fields in lines if fields[1].endswith(port)}
+        held = 0
+        for descriptor in (folder / "fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                held += os.readlink(descriptor) in sockets
+        return held
 
     def _status(self, field: str) -> int:
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():

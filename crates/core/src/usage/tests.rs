@@ -68,6 +68,32 @@ fn counts_are_of_the_month_and_the_hour() {
 }
 
 #[test]
+fn a_sum_begins_with_what_was_counted_before_it() {
+    let parts = [2, 3].map(|count| {
+        let usage = TenantUsage::new(&[], UsageLimits::default(), NOW - HOUR_MS);
+        usage.add(UsageKey::TransportMessages, 10);
+        usage.set(UsageKey::ActiveDevices, 7);
+        usage.take_report(false, NOW - HOUR_MS);
+        usage.add(UsageKey::TransportMessages, count);
+        usage.take_report(false, NOW);
+        usage
+    });
+    let counted: Vec<StoredUsage> = parts.iter().flat_map(TenantUsage::counted).collect();
+    let sum = TenantUsage::new(&[], UsageLimits::default(), NOW);
+    sum.restore(&counted, &[], UsageLimits::default(), NOW);
+    sum.add(UsageKey::TransportMessages, 1);
+    let report = shown(&sum.take_report(false, NOW));
+    assert_eq!(
+        report,
+        [
+            format!("transportMsgCount@{MONTH} = 26"),
+            format!("transportMsgCountHourly@{HOUR} = 6"),
+        ],
+        "and devices are not added up"
+    );
+}
+
+#[test]
 fn no_count_is_lost_between_threads() {
     let usage = TenantUsage::new(&[], UsageLimits::default(), NOW);
     std::thread::scope(|scope| {
