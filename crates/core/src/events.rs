@@ -1,6 +1,8 @@
 //! Changes of entities, sent to everything that keeps derived data: caches, sessions.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, EntityType, TenantId};
@@ -78,7 +80,15 @@ impl EntityChange {
 pub trait EntityListener: Send + Sync {
     /// Called once per change, on the thread that made the change: must not block.
     fn on_change(&self, change: EntityChange);
+
+    /// Ends once the work that earlier changes began is done; `None` if all of it is done in [`Self::on_change`].
+    fn settled(&self) -> Option<SettledFuture> {
+        None
+    }
 }
+
+/// Ends once a listener has done its work.
+pub type SettledFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Passes each change on to all listeners of the process.
 #[derive(Default)]
@@ -97,5 +107,53 @@ impl EntityEvents {
         for listener in self.listeners.read().iter() {
             listener.on_change(change);
         }
+    }
+
+    /// Waits until the listeners have done the work that earlier changes began, for at most `patience`; returns whether
+    /// they have.
+    pub async fn settled(&self, patience: Duration) -> bool {
+        let pending: Vec<_> = {
+            let listeners = self.listeners.read();
+            listeners
+                .iter()
+                .filter_map(|listener| listener.settled())
+                .collect()
+        };
+        let all = async {
+            for one in pending {
+                one.await;
+            }
+        };
+        tokio::time::timeout(patience, all).await.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    struct Slow(Arc<Semaphore>);
+
+    impl EntityListener for Slow {
+        fn on_change(&self, _: EntityChange) {}
+
+        fn settled(&self) -> Option<SettledFuture> {
+            let work = self.0.clone();
+            Some(Box::pin(async move {
+                let _ = work.acquire().await;
+            }))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_listeners_began_is_waited_for_so_long() {
+        let (events, work) = (EntityEvents::default(), Arc::new(Semaphore::new(0)));
+        assert!(events.settled(Duration::ZERO).await);
+        events.listen(Arc::new(Slow(work.clone())));
+        assert!(!events.settled(Duration::from_secs(10)).await);
+        work.add_permits(1);
+        assert!(events.settled(Duration::from_secs(10)).await);
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_connectors::egress::EgressRules;
-use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ingest::{
     IngestService, IngestShutdown, IngestStartError, MAIN_QUEUE, ProcessorFactory, QueueProducer,
 };
@@ -21,7 +20,7 @@ use parking_lot::{Mutex, RwLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
-use tracing::{error, info};
+use tracing::info;
 
 use crate::accounts::{MailTokenCache, StoredServiceAccounts};
 use crate::chain_registry::{ChainRegistry, ChainRegistryListener};
@@ -536,30 +535,6 @@ fn lane_key() -> QueueKey {
 
 fn partitions_of(queue: &Queue) -> u16 {
     u16::try_from(queue.partitions).unwrap_or(1).clamp(1, 64)
-}
-
-/// Opens and changes queues when they are saved.
-pub struct QueueListener {
-    /// The engine.
-    pub engine: Arc<RuleEngineService>,
-    /// The service that runs its workers.
-    pub ingest: Arc<IngestService>,
-}
-
-impl EntityListener for QueueListener {
-    fn on_change(&self, change: EntityChange) {
-        match (change.deleted_tenant(), change.what) {
-            (Some(tenant), _) => self.engine.lanes.forget(tenant),
-            (None, ChangeKind::Queues) => {}
-            _ => return,
-        }
-        let (engine, ingest) = (self.engine.clone(), self.ingest.clone());
-        self.engine.shared.services.runtime.spawn(async move {
-            if let Err(error) = engine.open_queues(&ingest).await {
-                error!(%error, "cannot open the queues of the rule engine");
-            }
-        });
-    }
 }
 
 #[cfg(test)]

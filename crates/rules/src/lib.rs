@@ -42,6 +42,7 @@ pub mod node_types;
 pub mod nodes;
 pub mod originators;
 pub mod producer;
+pub mod queue_listener;
 pub mod script_ledger;
 pub mod script_pool;
 pub mod services;

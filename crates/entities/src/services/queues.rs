@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{EntityStores, StoreResult};
@@ -12,6 +13,7 @@ use fieldline_model::entity::{
 use fieldline_model::page::PageLink;
 use fieldline_model::{QueueId, TenantId, TenantProfileId};
 use serde_json::Value;
+use tracing::warn;
 
 use super::{ServiceContext, ServiceError, ServiceResult, conflict, profiles, saving, validate};
 
@@ -19,6 +21,8 @@ use super::{ServiceContext, ServiceError, ServiceResult, conflict, profiles, sav
 pub const MAIN_QUEUE: &str = "Main";
 /// Names that the platform uses itself.
 const RESERVED: [&str; 2] = ["CalculatedFields", "CalculatedFieldStates"];
+/// How long a request waits until the queues that it saved are open.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Tenants read at once.
 const PAGE: u32 = 1_000;
 
@@ -46,11 +50,8 @@ impl QueueService {
     /// A rule is broken, or name or topic are taken.
     pub async fn save(&self, queue: EntityDraft<Queue>) -> ServiceResult<Queue> {
         let saved = store(&self.0, TenantId::NULL, queue).await?;
-        self.0.publish_change(EntityChange::new(
-            TenantId::NULL,
-            TenantId::NULL,
-            ChangeKind::Queues,
-        ));
+        publish_change(&self.0, TenantId::NULL);
+        in_force(&self.0).await;
         Ok(saved)
     }
 
@@ -69,12 +70,21 @@ impl QueueService {
         }
         let id = queue.id;
         self.0.stores.queues.delete(queue.tenant_id, id).await?;
-        self.0.publish_change(EntityChange::new(
-            queue.tenant_id,
-            queue.tenant_id,
-            ChangeKind::Queues,
-        ));
+        publish_change(&self.0, queue.tenant_id);
+        in_force(&self.0).await;
         Ok(())
+    }
+}
+
+fn publish_change(context: &ServiceContext, tenant: TenantId) {
+    context.publish_change(EntityChange::new(tenant, tenant, ChangeKind::Queues));
+}
+
+/// Waits until the queues that were saved process messages. Whoever is answered before could send messages to a queue
+/// that is not open, and see them processed with the strategies of the main one.
+pub(super) async fn in_force(context: &ServiceContext) {
+    if !context.events.settled(OPENING_TIMEOUT).await {
+        warn!("queues were saved, but are not open yet: their messages go through the main queue until then");
     }
 }
 
@@ -200,11 +210,7 @@ pub(super) async fn ensure_shared(context: &ServiceContext) -> ServiceResult<()>
             ..Queue::default()
         };
         store(context, TenantId::NULL, queue.into()).await?;
-        context.publish_change(EntityChange::new(
-            TenantId::NULL,
-            TenantId::NULL,
-            ChangeKind::Queues,
-        ));
+        publish_change(context, TenantId::NULL);
     }
     Ok(())
 }
@@ -310,7 +316,7 @@ pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> Service
         changed = true;
     }
     if changed {
-        context.publish_change(EntityChange::new(tenant, tenant, ChangeKind::Queues));
+        publish_change(context, tenant);
     }
     Ok(())
 }

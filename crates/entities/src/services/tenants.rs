@@ -60,6 +60,7 @@ impl TenantService {
         let id = saved.id;
         queues::align(&self.0, id).await?;
         self.0.publish_change(EntityChange::saved(id, id));
+        queues::in_force(&self.0).await;
         Ok(saved)
     }
 

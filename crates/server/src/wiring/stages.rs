@@ -19,8 +19,9 @@ use fieldline_entities::rest_api_requests::{RestApiRequests, RestRequestLimits};
 use fieldline_entities::services::{DeviceOnboarding, Services, TenantTransfer};
 use fieldline_journal::JournalKind;
 use fieldline_rules::catalog::NodeTypeCatalog;
-use fieldline_rules::engine::{EngineDependencies, QueueListener, RuleEngineService};
+use fieldline_rules::engine::{EngineDependencies, RuleEngineService};
 use fieldline_rules::producer::RuleMessageProducer;
+use fieldline_rules::queue_listener::QueueListener;
 use tracing::warn;
 
 use super::PlatformStores;
@@ -194,10 +195,8 @@ impl RuleStage {
         let ingest = Arc::new(ingest);
         self.rules.open_queues(&ingest).await?;
         self.rules.drain_deleted_queues(&ingest).await?;
-        stores.events.listen(Arc::new(QueueListener {
-            engine: self.rules.clone(),
-            ingest: ingest.clone(),
-        }));
+        let queues = QueueListener::new(self.rules.clone(), ingest.clone());
+        stores.events.listen(Arc::new(queues));
         Ok(IngestStage { parts: self, ingest })
     }
 }

@@ -1,0 +1,74 @@
+//! Opens and changes the queues of the engine when somebody saves them.
+
+use std::sync::Arc;
+
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener, SettledFuture};
+use fieldline_core::ingest::IngestService;
+use tokio::sync::watch;
+use tracing::error;
+
+use crate::engine::RuleEngineService;
+
+/// See the module.
+pub struct QueueListener {
+    engine: Arc<RuleEngineService>,
+    /// Runs the workers of the queues.
+    ingest: Arc<IngestService>,
+    progress: Arc<watch::Sender<QueueChanges>>,
+}
+
+/// How many changes of queues there were since the start, and how many of them are in force.
+#[derive(Clone, Copy, Default)]
+struct QueueChanges {
+    published: u64,
+    in_force: u64,
+}
+
+impl QueueListener {
+    /// Creates a listener that opens the queues of the engine.
+    pub fn new(engine: Arc<RuleEngineService>, ingest: Arc<IngestService>) -> Self {
+        Self {
+            engine,
+            ingest,
+            progress: Arc::default(),
+        }
+    }
+
+    fn open_queues(&self) {
+        let mut number = 0;
+        self.progress.send_modify(|changes| {
+            changes.published += 1;
+            number = changes.published;
+        });
+        let (engine, ingest) = (self.engine.clone(), self.ingest.clone());
+        let progress = self.progress.clone();
+        self.engine.shared().services.runtime.spawn(async move {
+            if let Err(error) = engine.open_queues(&ingest).await {
+                error!(%error, "cannot open the queues of the rule engine");
+            }
+            // All queues were read after this change: earlier changes are in force with it.
+            progress.send_modify(|changes| changes.in_force = changes.in_force.max(number));
+        });
+    }
+}
+
+impl EntityListener for QueueListener {
+    fn on_change(&self, change: EntityChange) {
+        match (change.deleted_tenant(), change.what) {
+            (Some(tenant), _) => {
+                self.engine.lanes().forget(tenant);
+                self.open_queues();
+            }
+            (None, ChangeKind::Queues) => self.open_queues(),
+            _ => {}
+        }
+    }
+
+    fn settled(&self) -> Option<SettledFuture> {
+        let mut progress = self.progress.subscribe();
+        let published = progress.borrow().published;
+        Some(Box::pin(async move {
+            let _ = progress.wait_for(|changes| changes.in_force >= published).await;
+        }))
+    }
+}
