@@ -16,24 +16,13 @@ def tenancy(sysadmin):
     return create_tenancy(sysadmin)
 
 
-@pytest.fixture
-def ports(shared, sysadmin):
-    """The settings name where the server really listens; afterwards they are what they were."""
-    before = sysadmin.get("/api/admin/settings/connectivity").json()
-    addresses = {"http": shared.http_address, "mqtt": shared.mqtt_address, "coap": shared.coap_address}
-    shown = {name: {"enabled": True, "host": host, "port": str(port)} for name, (host, port) in addresses.items()}
-    sysadmin.post("/api/admin/settings", before | {"jsonValue": before["jsonValue"] | shown})
-    yield
-    sysadmin.post("/api/admin/settings", before)
-
-
 def run(command: str) -> None:
     # Debian's name of the tool says what it was built with.
     command = command.replace("coap-client", "coap-client-notls")
     subprocess.run(["sh", "-c", command], check=True, timeout=20, capture_output=True)
 
 
-def test_each_command_publishes_what_it_says(tenancy, ports):
+def test_each_command_publishes_what_it_says(tenancy):
     for protocol, tool in (("http", "curl"), ("mqtt", "mosquitto_pub"), ("coap", "coap-client")):
         device = tenancy.admin.create_device()
         command = tenancy.admin.get(f"/api/device-connectivity/{device.id}").json()[protocol][protocol]
@@ -42,7 +31,7 @@ def test_each_command_publishes_what_it_says(tenancy, ports):
         eventually(lambda device=device: tenancy.admin.values(device.id, "temperature") == [25])
 
 
-def test_a_login_by_name_and_password_is_in_the_command(tenancy, ports):
+def test_a_login_by_name_and_password_is_in_the_command(tenancy):
     device = tenancy.admin.create_device()
     value = json.dumps({"clientId": unique("client"), "userName": "name", "password": 'pa"$ss'})
     tenancy.admin.set_credentials(device.id, "MQTT_BASIC", None, value)

@@ -177,6 +177,7 @@ impl ExampleServer {
             replays: Arc::new(NoRuleReplay),
             reprocess: Arc::new(NoFieldReprocess),
             certificates: fieldline_api::CertificateFiles::default(),
+            device_ports: Arc::default(),
             observed_store: live.clone(),
             queries: world.queries.clone(),
         };

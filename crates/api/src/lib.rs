@@ -32,4 +32,4 @@ pub use endpoint::{EndpointAccess, RestEndpoint};
 pub use memory::PUBLIC_MEMORY;
 pub use options::Options;
 pub use router::{endpoints, router};
-pub use state::{ApiDependencies, CertificateFiles};
+pub use state::{ApiDependencies, CertificateFiles, DevicePorts};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fieldline_core::any_entity::{AnyEntity, EntityKind};
 use fieldline_core::clock::SharedClock;
@@ -87,6 +87,32 @@ pub struct ApiDependencies {
     pub reprocess: Arc<dyn FieldReprocess>,
     /// The certificates that devices are shown.
     pub certificates: CertificateFiles,
+    /// The ports that devices are shown where no settings name others; known once the servers listen.
+    pub device_ports: Arc<OnceLock<DevicePorts>>,
+}
+
+/// The ports of the device servers, of those that listen.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub struct DevicePorts {
+    pub http: u16,
+    pub mqtt: u16,
+    pub mqtts: Option<u16>,
+    pub coap: Option<u16>,
+    pub coaps: Option<u16>,
+}
+
+impl Default for DevicePorts {
+    /// The usual ports, without those that need certificates.
+    fn default() -> Self {
+        Self {
+            http: 8080,
+            mqtt: 1883,
+            mqtts: None,
+            coap: Some(5683),
+            coaps: None,
+        }
+    }
 }
 
 /// Files with the certificate chains of the device servers in PEM, for people whose devices have to trust them.

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use fieldline_api::DevicePorts;
 use fieldline_core::directory::create_durably;
 use serde::Serialize;
 
@@ -27,6 +28,20 @@ pub(crate) struct BoundAddresses {
     pub(crate) coap: Option<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) coaps: Option<SocketAddr>,
+}
+
+impl BoundAddresses {
+    /// Returns the ports of the servers for devices.
+    pub(crate) fn device_ports(&self) -> DevicePorts {
+        let port = |address: SocketAddr| address.port();
+        DevicePorts {
+            http: self.http.port(),
+            mqtt: self.mqtt.port(),
+            mqtts: self.mqtts.map(port),
+            coap: self.coap.map(port),
+            coaps: self.coaps.map(port),
+        }
+    }
 }
 
 impl DataDir {

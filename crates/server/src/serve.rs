@@ -172,8 +172,9 @@ impl PlatformContext<'_> {
             self.http_runtime.clone(),
         );
         let opened = servers.open(addresses, api, probes, config).await;
-        let result = match opened.and_then(|listening| self.announce(&listening)) {
-            Ok(()) => {
+        let result = match opened.and_then(|listening| self.announce(&listening).map(|()| listening)) {
+            Ok(listening) => {
+                core.set_device_ports(listening.device_ports());
                 // Only after the servers listen: even if the journal holds a bad record, people can reach the API to
                 // repair the cause.
                 core.begin_ingest();

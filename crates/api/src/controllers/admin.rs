@@ -17,7 +17,7 @@ use crate::endpoint::{ApiRoutes, S};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::JsonBody;
 use crate::mails::{self, MAIL};
-use crate::state::{ApiState, SharedApi};
+use crate::state::{ApiState, DevicePorts, SharedApi};
 
 /// Settings that have endpoints of their own, because parts of them must not be shown.
 const SEPARATE_SETTINGS: [&str; 2] = ["securitySettings", "jwt"];
@@ -41,7 +41,6 @@ pub(super) fn routes() -> ApiRoutes {
 
 /// Returns the default settings of a key.
 pub(super) fn default(api: &ApiState, key: &str) -> Option<Value> {
-    let host = |enabled: bool, port: &str| json!({ "enabled": enabled, "host": "", "port": port });
     Some(match key {
         "general" => {
             let url = api.options.public_url.as_str();
@@ -57,11 +56,20 @@ pub(super) fn default(api: &ApiState, key: &str) -> Option<Value> {
             "smtpPort": "25", "timeout": "10000", "enableTls": false, "tlsVersion": "TLSv1.2", "username": "",
             "enableProxy": false, "showChangePassword": false,
         }),
-        "connectivity" => json!({
-            "http": host(true, "8080"), "https": host(false, "443"), "mqtt": host(true, "1883"),
-            "mqtts": host(false, "8883"), "coap": host(true, "5683"), "coaps": host(false, "5684"),
-        }),
+        "connectivity" => connectivity(api.device_ports.get().copied().unwrap_or_default()),
         _ => return None,
+    })
+}
+
+/// Where devices connect to as long as nobody has said so: to the servers of this program.
+fn connectivity(ports: DevicePorts) -> Value {
+    let host = |listens: Option<u16>, usual: u16| {
+        let port = listens.unwrap_or(usual).to_string();
+        json!({ "enabled": listens.is_some(), "host": "", "port": port })
+    };
+    json!({
+        "http": host(Some(ports.http), 8080), "https": host(None, 443), "mqtt": host(Some(ports.mqtt), 1883),
+        "mqtts": host(ports.mqtts, 8883), "coap": host(ports.coap, 5683), "coaps": host(ports.coaps, 5684),
     })
 }
 

@@ -237,6 +237,7 @@ impl RestFixture {
             replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
             reprocess: Arc::new(crate::calculated_fields::FakeReprocessing::default()),
             certificates: fieldline_api::CertificateFiles::default(),
+            device_ports: Arc::default(),
         };
         let start = move || {
             let services = services();

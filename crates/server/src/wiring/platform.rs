@@ -1,9 +1,9 @@
 //! The running platform: the services its servers need, and how it stops.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use fieldline_api::{ApiDependencies, CertificateFiles, TokenKey};
+use fieldline_api::{ApiDependencies, CertificateFiles, DevicePorts, TokenKey};
 use fieldline_core::address_guard::AddressGuard;
 use fieldline_core::ingest::IngestService;
 use fieldline_devices::sessions::SessionRegistry;
@@ -34,6 +34,7 @@ pub(crate) struct PlatformCore {
     ingest: Arc<IngestService>,
     background: BackgroundTasks,
     system_info: Arc<LocalSystemInfo>,
+    device_ports: Arc<OnceLock<DevicePorts>>,
 }
 
 impl PlatformCore {
@@ -57,6 +58,7 @@ impl PlatformCore {
             ingest,
             background,
             system_info,
+            device_ports: Arc::default(),
         })
     }
 
@@ -109,8 +111,14 @@ impl PlatformCore {
                     .clone()
                     .filter(|_| config.coaps.listen.is_some()),
             },
+            device_ports: self.device_ports.clone(),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
+    }
+
+    /// Tells the API where the servers listen.
+    pub(crate) fn set_device_ports(&self, ports: DevicePorts) {
+        let _ = self.device_ports.set(ports);
     }
 
     /// Returns the sessions of devices.

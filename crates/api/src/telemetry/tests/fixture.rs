@@ -346,6 +346,7 @@ fn api(
         replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
         reprocess: Arc::new(fieldline_entities::ports::NoFieldReprocess),
         certificates: crate::CertificateFiles::default(),
+        device_ports: Arc::default(),
     };
     // Tests move the clock by days, and the tokens should stay valid.
     let options = Options {
