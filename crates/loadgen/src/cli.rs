@@ -9,8 +9,11 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
 mod check;
+mod pubsub;
 mod telemetry;
 
+pub use pubsub::PubSubArgs;
+pub(crate) use pubsub::{ClientVersion, PointToPointArgs};
 pub use telemetry::TelemetryArgs;
 pub(crate) use telemetry::{
     DeviceApi, DeviceArgs, ForeignArgs, INSTANCE_REGEX, LoadArgs, ReportArgs, TargetArgs,
@@ -32,6 +35,11 @@ pub enum BenchCommand {
     /// Opens idle connections, and measures how fast they are accepted and how much memory each takes.
     #[command(allow_negative_numbers = true)]
     Connections(Box<ConnectionsArgs>),
+    /// Puts a load of publishers and subscribers on any MQTT broker, or on several in turn, and counts what is lost.
+    ///
+    /// Takes the files and environment variables of ThingsBoard's tb-mqtt-perf-tests.
+    #[command(name = "pubsub", allow_negative_numbers = true)]
+    PubSub(Box<PubSubArgs>),
     /// Runs another command of this program, which ends when the calling process ends.
     #[command(hide = true)]
     WithParent(WithParentArgs),

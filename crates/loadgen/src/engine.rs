@@ -8,7 +8,6 @@ use mio::{Events, Poll, Token};
 use crate::error::LoadError;
 use client::{ClientStage, SimulatedClient};
 use state::{LoadPhase, LoadState};
-use timer::TimerFd;
 
 mod client;
 mod http;
@@ -22,8 +21,10 @@ mod timer;
 mod traffic;
 
 pub use plan::{AlarmLoad, DeviceProtocol, LoadPace, LoadPlan};
+pub(crate) use socket::ClientSocket;
 pub use socket::ClientTls;
 pub use tally::{DeviceTally, LoadInterval, LoadTotals};
+pub(crate) use timer::TimerFd;
 
 /// Most messages in flight on a connection in open loop.
 const OPEN_WINDOW: usize = 64;

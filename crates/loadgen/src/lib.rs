@@ -1,5 +1,5 @@
 //! Load generators and the measurements behind performance claims: devices that publish over MQTT or HTTP from one
-//! event loop, a limit server that only parses and acknowledges as a reference for the machine's capacity, and reports.
+//! event loop, publishers and subscribers on any broker, a limit server that only parses and acknowledges as a reference for the machine's capacity, and reports.
 //!
 //! This crate knows nothing of the platform's internals. It uses public APIs only, so the same load can be put on any
 //! server that speaks them.
@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod payload;
 pub mod probe;
 pub mod process;
+mod pubsub;
 pub mod report;
 pub mod rest;
 pub mod sampler;
@@ -31,7 +32,9 @@ mod workers;
 
 use cleanup::CleanupPath;
 pub use cleanup::clean_up_and_exit;
-pub use cli::{BenchCommand, ConnectionsArgs, LimitArgs, ScenarioArgs, TelemetryArgs, WithParentArgs};
+pub use cli::{
+    BenchCommand, ConnectionsArgs, LimitArgs, PubSubArgs, ScenarioArgs, TelemetryArgs, WithParentArgs,
+};
 use error::{LoadError, LoadResult};
 
 /// A bare HTTP handler that appends to the journal, provided by the platform. It listens on the address, keeps its
@@ -47,6 +50,7 @@ pub fn run(command: &BenchCommand, http_limit: HttpLimitServer) -> LoadResult<bo
         BenchCommand::Telemetry(args) => telemetry::run(args),
         BenchCommand::Scenario(args) => scenario::run(args),
         BenchCommand::Connections(args) => connections::run(args),
+        BenchCommand::PubSub(args) => pubsub::run(args),
         BenchCommand::Limit(args) => run_limit(args, http_limit),
         BenchCommand::WithParent(args) => child::run_with_parent(args),
     }

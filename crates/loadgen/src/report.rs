@@ -2,17 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-mod axis;
+pub(crate) mod axis;
 mod charts;
 mod figures;
 mod files;
 pub mod html;
-mod plot;
+pub(crate) mod plot;
 #[cfg(test)]
 mod tests;
 pub mod text;
-mod units;
+pub(crate) mod units;
 
+pub(crate) use files::write_page;
 pub use files::{check_writable, write_html, write_json};
 
 /// All results of one run.

@@ -123,7 +123,7 @@ fn http_target(url: &str) -> LoadResult<HttpTarget> {
 }
 
 /// Returns the first address of a host, IPv4 before IPv6, since servers listen at least on IPv4.
-fn resolve(option: &str, host: &str, port: u16) -> LoadResult<SocketAddr> {
+pub(crate) fn resolve(option: &str, host: &str, port: u16) -> LoadResult<SocketAddr> {
     let name = host.trim_start_matches('[').trim_end_matches(']');
     let addresses: Vec<_> = (name, port)
         .to_socket_addrs()
@@ -137,7 +137,7 @@ fn resolve(option: &str, host: &str, port: u16) -> LoadResult<SocketAddr> {
         .ok_or_else(|| LoadError::InvalidOption(format!("{option} {host} has no address")))
 }
 
-fn tls(host: &str, ca: Option<&Path>) -> LoadResult<ClientTls> {
+pub(crate) fn tls(host: &str, ca: Option<&Path>) -> LoadResult<ClientTls> {
     let roots = match ca.filter(|path| !path.as_os_str().is_empty()) {
         Some(path) => trusted_in(path)?,
         None => system_roots()?,

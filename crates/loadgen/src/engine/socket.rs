@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 const PER_SOURCE: usize = 20_000;
 
 /// A connection to the server.
-pub(super) enum ClientSocket {
+pub(crate) enum ClientSocket {
     /// TCP.
     Plain(TcpStream),
     /// TLS over TCP.
@@ -32,7 +32,7 @@ pub struct ClientTls {
 impl ClientSocket {
     /// Begins to connect. Connections to this machine beyond the first 20,000 use further loopback addresses as source,
     /// since an address has only some 28,000 ports.
-    pub(super) fn open(target: SocketAddr, index: usize, tls: Option<&ClientTls>) -> io::Result<Self> {
+    pub(crate) fn open(target: SocketAddr, index: usize, tls: Option<&ClientTls>) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(target), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
@@ -58,7 +58,7 @@ impl ClientSocket {
     }
 
     /// The socket that the event loop watches.
-    pub(super) fn socket(&mut self) -> &mut TcpStream {
+    pub(crate) fn socket(&mut self) -> &mut TcpStream {
         match self {
             Self::Plain(stream) => stream,
             Self::Tls(link) => &mut link.stream,
@@ -66,12 +66,12 @@ impl ClientSocket {
     }
 
     /// Whether events say little about readable data: TLS may read in order to write, and write in order to read.
-    pub(super) fn is_tls(&self) -> bool {
+    pub(crate) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
 
     /// Reads available bytes; 0 at the end of the connection.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.read(buffer),
             Self::Tls(link) => link.read(buffer),
@@ -79,7 +79,7 @@ impl ClientSocket {
     }
 
     /// Writes what the system accepts now, at least one byte.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match self {
             Self::Plain(stream) => stream.write(bytes),
             Self::Tls(link) => link.write(bytes),
@@ -91,7 +91,7 @@ impl ClientSocket {
     }
 
     /// Writes what TLS has buffered; [`ErrorKind::WouldBlock`] if the system does not accept all of it.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
             Self::Tls(link) => link.flush(),
@@ -101,7 +101,7 @@ impl ClientSocket {
 
 /// TLS over a socket with edge-triggered events. A read never waits for a write: otherwise a server that does not read
 /// before it has written would deadlock with this side.
-pub(super) struct TlsSocket {
+pub(crate) struct TlsSocket {
     session: ClientConnection,
     stream: TcpStream,
 }

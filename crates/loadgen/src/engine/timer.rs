@@ -15,10 +15,10 @@ const SHORTEST: Duration = Duration::from_micros(50);
 const EPOLL_SLACK: Duration = Duration::from_millis(20);
 
 /// Wakes an event loop with nanosecond resolution.
-pub(super) struct TimerFd(OwnedFd);
+pub(crate) struct TimerFd(OwnedFd);
 
 impl TimerFd {
-    pub(super) fn new(poll: &Poll, token: Token) -> Result<Self, LoadError> {
+    pub(crate) fn new(poll: &Poll, token: Token) -> Result<Self, LoadError> {
         let failed = |error: std::io::Error| LoadError::Engine(format!("timer: {error}"));
         let timer = rustix::time::timerfd_create(
             TimerfdClockId::Monotonic,
@@ -32,7 +32,7 @@ impl TimerFd {
     }
 
     /// Sets the timer to wake the loop after `wait`, and returns the longest time that epoll itself may wait.
-    pub(super) fn bound(&self, wait: Duration) -> Result<Duration, LoadError> {
+    pub(crate) fn bound(&self, wait: Duration) -> Result<Duration, LoadError> {
         if wait.is_zero() {
             return Ok(wait);
         }

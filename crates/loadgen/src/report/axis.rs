@@ -18,7 +18,7 @@ const TIME_STEPS: [f64; 18] = [
 
 /// The mapping of values to an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AxisScale {
+pub(crate) enum AxisScale {
     /// Linear, from zero.
     Linear,
     /// Logarithmic, in powers of ten; zero is drawn at the lower end.
@@ -27,16 +27,16 @@ pub(super) enum AxisScale {
 
 /// The range of an axis and its ticks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct PlotAxis {
+pub(crate) struct PlotAxis {
     scale: AxisScale,
     low: f64,
     high: f64,
-    pub(super) ticks: Vec<f64>,
+    pub(crate) ticks: Vec<f64>,
 }
 
 impl PlotAxis {
     /// Creates an axis from zero to a round value not below `top`.
-    pub(super) fn linear(top: f64, unit: FigureUnit) -> Self {
+    pub(crate) fn linear(top: f64, unit: FigureUnit) -> Self {
         let top = if top > 0.0 {
             top
         } else {
@@ -54,7 +54,7 @@ impl PlotAxis {
     }
 
     /// Creates an axis from a round value not above `bottom` to one not below `top`; both must be above zero.
-    pub(super) fn log(bottom: f64, top: f64) -> Self {
+    pub(crate) fn log(bottom: f64, top: f64) -> Self {
         let first = round_index(bottom).floor() as i32;
         let last = (round_index(top).ceil() as i32).max(first + 1);
         let ticks: Vec<f64> = if last - first < MOST_LOG_TICKS {
@@ -73,7 +73,7 @@ impl PlotAxis {
     }
 
     /// Creates an axis from zero to exactly `end`, in seconds.
-    pub(super) fn time(end: f64) -> Self {
+    pub(crate) fn time(end: f64) -> Self {
         let end = if end > 0.0 { end } else { 1.0 };
         let step = TIME_STEPS
             .into_iter()
@@ -88,7 +88,7 @@ impl PlotAxis {
     }
 
     /// Returns the position of a value, from 0 at the low end to 1; values outside are moved to the ends.
-    pub(super) fn share(&self, value: f64) -> f64 {
+    pub(crate) fn share(&self, value: f64) -> f64 {
         let share = match self.scale {
             AxisScale::Linear => (value - self.low) / (self.high - self.low),
             AxisScale::Log if value <= self.low => 0.0,
@@ -99,7 +99,7 @@ impl PlotAxis {
 }
 
 /// Labels the ticks of a time axis, all in the unit of their step.
-pub(super) fn time_labels(ticks: &[f64]) -> Vec<String> {
+pub(crate) fn time_labels(ticks: &[f64]) -> Vec<String> {
     let step = ticks.get(1).copied().unwrap_or(1.0);
     let (seconds, unit) = match step {
         step if step < 60.0 => (1.0, "s"),
@@ -113,13 +113,13 @@ pub(super) fn time_labels(ticks: &[f64]) -> Vec<String> {
 }
 
 /// Returns the value if it can be drawn.
-pub(super) fn plausible(value: f64) -> Option<f64> {
+pub(crate) fn plausible(value: f64) -> Option<f64> {
     (0.0..LARGEST).contains(&value).then_some(value)
 }
 
 /// How several seconds that share a point are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PointMerge {
+pub(crate) enum PointMerge {
     /// Their mean.
     Mean,
     /// The largest, which must not be lost.
@@ -128,17 +128,17 @@ pub(super) enum PointMerge {
 
 /// A drawn point, for one or several seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct PlotPoint {
+pub(crate) struct PlotPoint {
     /// Time of the first second.
-    pub(super) from: f64,
+    pub(crate) from: f64,
     /// Time of the last second.
-    pub(super) to: f64,
+    pub(crate) to: f64,
     /// `None` if none of the seconds has a value.
-    pub(super) value: Option<f64>,
+    pub(crate) value: Option<f64>,
 }
 
 /// Thins a series to at most `most` points.
-pub(super) fn thin(times: &[f64], values: &[Option<f64>], merge: PointMerge, most: usize) -> Vec<PlotPoint> {
+pub(crate) fn thin(times: &[f64], values: &[Option<f64>], merge: PointMerge, most: usize) -> Vec<PlotPoint> {
     let every = times.len().div_ceil(most).max(1);
     let chunks = times.chunks(every).zip(values.chunks(every));
     let point = |(times, values): (&[f64], &[Option<f64>])| {

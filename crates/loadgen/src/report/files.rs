@@ -27,7 +27,12 @@ pub fn write_json(report: &impl Serialize, path: &Path) -> LoadResult<()> {
 /// # Errors
 /// [`LoadError::Io`] with the path if the file cannot be written.
 pub fn write_html(report: &LoadReport, path: &Path) -> LoadResult<()> {
-    write(path, |file| file.write_all(html::page(report).as_bytes()))
+    write_page(&html::page(report), path)
+}
+
+/// Writes a page; replaces an existing file.
+pub(crate) fn write_page(page: &str, path: &Path) -> LoadResult<()> {
+    write(path, |file| file.write_all(page.as_bytes()))
 }
 
 /// Checks that a report can be written to a path, without changing an existing file: better now than after the run.

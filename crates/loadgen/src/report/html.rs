@@ -14,14 +14,9 @@ const STYLE: &str = include_str!("page.css");
 /// The report as an HTML page.
 #[must_use]
 pub fn page(report: &LoadReport) -> String {
-    let title = escape(&report.title);
     let mut html = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <title>{title} – load report</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
-    );
-    html += &format!(
-        "<header>\n<h1>{title}</h1>\n<p class=\"about\">{}</p>\n</header>\n",
+        "<header>\n<h1>{}</h1>\n<p class=\"about\">{}</p>\n</header>\n",
+        escape(&report.title),
         escape(&about(report))
     );
     html += &findings_list(&figures::findings(report));
@@ -43,15 +38,24 @@ pub fn page(report: &LoadReport) -> String {
         html +=
             &format!("<h2>Remarks</h2>\n<div class=\"card\"><ul class=\"remarks\">\n{remarks}</ul></div>\n");
     }
-    html += &format!(
-        "<details class=\"card\"><summary>The report as JSON</summary><pre>{}</pre></details>\n",
-        escape_lines(&files::to_json(report))
-    );
-    html + "</main>\n</body>\n</html>\n"
+    page_of(&report.title, &html, &files::to_json(report))
+}
+
+/// A whole page with this content, and the report that it shows as JSON.
+pub(crate) fn page_of(title: &str, body: &str, json: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <title>{} – load report</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\
+         <details class=\"card\"><summary>The report as JSON</summary><pre>{}</pre></details>\n\
+         </main>\n</body>\n</html>\n",
+        escape(title),
+        escape_lines(json)
+    )
 }
 
 /// Escapes text for an element or an attribute.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     escape_lines(&printable(text))
         .replace('"', "&quot;")
         .replace('\'', "&#39;")

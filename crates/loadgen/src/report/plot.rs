@@ -9,7 +9,7 @@ use super::html::escape;
 use super::units::{FigureUnit, seconds};
 
 /// Most points of a line; a screen does not show more.
-pub(super) const MOST_POINTS: usize = 600;
+pub(crate) const MOST_POINTS: usize = 600;
 /// Most columns that show their values under the pointer.
 const MOST_TOOLTIPS: usize = 150;
 /// Height of the plot area, in pixels.
@@ -23,51 +23,51 @@ const LOWEST_PEAK: f64 = 0.4;
 
 /// A line of a plot.
 #[derive(Debug)]
-pub(super) struct PlotSeries {
+pub(crate) struct PlotSeries {
     /// The name, in the legend and at the end of the line.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Additional text in the legend.
-    pub(super) note: String,
+    pub(crate) note: String,
     /// Its CSS class.
-    pub(super) style: &'static str,
-    pub(super) merge: PointMerge,
+    pub(crate) style: &'static str,
+    pub(crate) merge: PointMerge,
     /// One value for each time of the plot, or `None`.
-    pub(super) values: Vec<Option<f64>>,
+    pub(crate) values: Vec<Option<f64>>,
 }
 
 impl PlotSeries {
     /// Adds a note to the legend.
-    pub(super) fn with_note(self, note: String) -> Self {
+    pub(crate) fn with_note(self, note: String) -> Self {
         Self { note, ..self }
     }
 }
 
 /// A constant value to compare the lines with.
 #[derive(Debug)]
-pub(super) struct ReferenceLine {
-    pub(super) name: String,
-    pub(super) value: f64,
+pub(crate) struct ReferenceLine {
+    pub(crate) name: String,
+    pub(crate) value: f64,
 }
 
 /// A plot over time.
 #[derive(Debug)]
-pub(super) struct TimePlot<'a> {
-    pub(super) title: &'static str,
-    pub(super) unit: FigureUnit,
-    pub(super) scale: AxisScale,
+pub(crate) struct TimePlot<'a> {
+    pub(crate) title: &'static str,
+    pub(crate) unit: FigureUnit,
+    pub(crate) scale: AxisScale,
     /// Seconds since the load began.
-    pub(super) times: &'a [f64],
+    pub(crate) times: &'a [f64],
     /// In the order of drawing: the last is on top, and comes first in the legend.
-    pub(super) series: Vec<PlotSeries>,
+    pub(crate) series: Vec<PlotSeries>,
     /// Drawn on linear scales only.
-    pub(super) marks: Vec<ReferenceLine>,
+    pub(crate) marks: Vec<ReferenceLine>,
     /// Whether the plot takes the whole width of the page.
-    pub(super) wide: bool,
+    pub(crate) wide: bool,
 }
 
 impl TimePlot<'_> {
     /// Renders the figure with title, legend and SVG; empty if no line has a value.
-    pub(super) fn html(&self) -> String {
+    pub(crate) fn html(&self) -> String {
         let Some((axis, marks)) = self.axis_and_marks() else {
             return String::new();
         };

@@ -1,14 +1,14 @@
 //! Figures formatted for people: grouped digits, three significant digits, units, dates.
 
 /// Stands for a figure that is not a number.
-pub(super) const MISSING_FIGURE: &str = "–";
+pub(crate) const MISSING_FIGURE: &str = "–";
 
 const MS_PER_DAY: i64 = 86_400_000;
 const BYTE_UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /// The unit of a value, which decides its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FigureUnit {
+pub(crate) enum FigureUnit {
     /// Messages a second.
     PerSecond,
     /// Microseconds.
@@ -23,7 +23,7 @@ pub(super) enum FigureUnit {
 
 impl FigureUnit {
     /// The unit of which the ticks of an axis up to `top` are round multiples.
-    pub(super) fn base(self, top: f64) -> f64 {
+    pub(crate) fn base(self, top: f64) -> f64 {
         match self {
             Self::Bytes => 1_024_f64.powi(byte_power(top) as i32),
             Self::PerSecond | Self::Micros | Self::Cores | Self::Messages => 1.0,
@@ -31,7 +31,7 @@ impl FigureUnit {
     }
 
     /// Smallest step of an axis: closer ticks would have the same label.
-    pub(super) const fn smallest_step(self) -> f64 {
+    pub(crate) const fn smallest_step(self) -> f64 {
         match self {
             Self::Bytes | Self::Messages | Self::Micros => 1.0,
             Self::PerSecond | Self::Cores => 0.0,
@@ -39,7 +39,7 @@ impl FigureUnit {
     }
 
     /// Formats a round value, briefly enough for an axis.
-    pub(super) fn tick(self, value: f64) -> String {
+    pub(crate) fn tick(self, value: f64) -> String {
         match self {
             Self::PerSecond | Self::Messages => short(value),
             Self::Cores => trimmed(value),
@@ -56,7 +56,7 @@ impl FigureUnit {
     }
 
     /// Formats a measured value.
-    pub(super) fn value(self, value: f64) -> String {
+    pub(crate) fn value(self, value: f64) -> String {
         match self {
             Self::PerSecond => rate(value),
             Self::Micros => ms(value),
@@ -79,7 +79,7 @@ fn byte_power(value: f64) -> usize {
 }
 
 /// `1,234,567`
-pub(super) fn count(value: impl TryInto<u64>) -> String {
+pub(crate) fn count(value: impl TryInto<u64>) -> String {
     let digits = value.try_into().unwrap_or(u64::MAX).to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -93,7 +93,7 @@ pub(super) fn count(value: impl TryInto<u64>) -> String {
 
 /// Formats three significant digits, and all digits before the point: `0.123`, `1.23`, `12.3`, `12,345`. Integers have
 /// no fraction.
-pub(super) fn figure(value: f64) -> String {
+pub(crate) fn figure(value: f64) -> String {
     if !value.is_finite() {
         return MISSING_FIGURE.to_owned();
     }
@@ -115,27 +115,27 @@ pub(super) fn figure(value: f64) -> String {
 }
 
 /// `12,345/s`
-pub(super) fn rate(value: f64) -> String {
+pub(crate) fn rate(value: f64) -> String {
     with_unit(value, "/s")
 }
 
 /// Microseconds as `45.2 ms`.
-pub(super) fn ms(us: f64) -> String {
+pub(crate) fn ms(us: f64) -> String {
     with_unit(us / 1e3, " ms")
 }
 
 /// Microseconds as `12.3 µs`.
-pub(super) fn us(us: f64) -> String {
+pub(crate) fn us(us: f64) -> String {
     with_unit(us, " µs")
 }
 
 /// A ratio as `0.84`, always with two decimals so that a column of them is easy to compare.
-pub(super) fn ratio(value: f64) -> String {
+pub(crate) fn ratio(value: f64) -> String {
     fixed(value, 2)
 }
 
 /// Formats a number with that many decimals.
-pub(super) fn fixed(value: f64, decimals: usize) -> String {
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     if value.is_finite() {
         format!("{value:.decimals$}")
     } else {
@@ -144,14 +144,14 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
 }
 
 /// `175 MiB`
-pub(super) fn bytes(value: f64) -> String {
+pub(crate) fn bytes(value: f64) -> String {
     let power = byte_power(value);
     let unit = BYTE_UNITS.get(power).copied().unwrap_or_default();
     with_unit(value / 1_024_f64.powi(power as i32), &format!(" {unit}"))
 }
 
 /// `0.24 s`, `90 s`, `2 min 30 s`, `2 h 46 min`
-pub(super) fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     if !value.is_finite() || value < 120.0 {
         let short = figure(value);
         return if short.contains('.') {
@@ -171,7 +171,7 @@ pub(super) fn seconds(value: f64) -> String {
 }
 
 /// Formats milliseconds since 1970 as `2026-03-01 12:00:00 UTC`.
-pub(super) fn date(ms: i64) -> String {
+pub(crate) fn date(ms: i64) -> String {
     let seconds = ms.rem_euclid(MS_PER_DAY) / 1_000;
     // Counts from 1 March of the year 0, so that the leap day is the last of its year, in eras of 400 years, which all
     // have the same number of days. From March on, every five months have 153 days.
@@ -192,14 +192,14 @@ pub(super) fn date(ms: i64) -> String {
 }
 
 /// `1 device`, `5,000 devices`
-pub(super) fn plural(number: impl TryInto<u64>, noun: &str) -> String {
+pub(crate) fn plural(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let ending = if number == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", count(number))
 }
 
 /// Replaces the characters that a terminal would interpret or XML forbids.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let replaced = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
     text.chars()
         .map(|c| if replaced(c) { '\u{FFFD}' } else { c })

@@ -1,0 +1,203 @@
+//! `bench pubsub`: publishers and subscribers on any MQTT broker, or on several in turn.
+
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fieldline_codec::MqttProtocolVersion;
+
+use crate::cli::{ClientVersion, PubSubArgs};
+use crate::error::{LoadError, LoadResult};
+use crate::process::{machine, pid_listening_on, raise_file_limit};
+use crate::report::{check_writable, write_json, write_page};
+use crate::target;
+
+mod client;
+mod config;
+mod engine;
+mod html;
+mod message;
+mod packets;
+mod presets;
+mod receipts;
+mod report;
+mod run;
+
+use config::PubSubConfig;
+use engine::ClientSettings;
+use presets::{PRESETS, set};
+use report::{BrokerResult, PubSubReport};
+use run::PubSubRound;
+
+/// File handles that are not connections.
+const OTHER_FILES: u64 = 64;
+
+/// A broker under load.
+struct BrokerTarget {
+    name: String,
+    host: String,
+    address: SocketAddr,
+    pid: Option<u32>,
+}
+
+/// Runs the load on each broker in turn. Returns false if messages that were acknowledged have not arrived.
+pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
+    let name = args.preset.as_deref().unwrap_or("list");
+    if args.config.is_none() && name == "list" {
+        for preset in PRESETS {
+            say(&format!("{:<10} {}", preset.name, preset.what));
+        }
+        return Ok(true);
+    }
+    let (title, config) = load_of(args, name)?;
+    for path in [&args.json, &args.html].into_iter().flatten() {
+        check_writable(path)?;
+    }
+    let files = raise_file_limit();
+    if config.clients() + OTHER_FILES > files {
+        return Err(LoadError::InvalidOption(format!(
+            "{} clients need as many open files, and the limit is {files}: scale the load down, or raise `ulimit -n`",
+            config.clients()
+        )));
+    }
+    let brokers = brokers_of(args)?;
+    let mut report = PubSubReport {
+        title,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: now_ms(),
+        machine: machine(),
+        load: report::in_words(&config, args.in_flight),
+        in_flight: args.in_flight,
+        config: Some(config.clone()),
+        brokers: brokers
+            .iter()
+            .map(|broker| BrokerResult {
+                name: broker.name.clone(),
+                rounds: Vec::new(),
+            })
+            .collect(),
+    };
+    for round in 0..args.rounds {
+        for (broker, result) in brokers.iter().zip(&mut report.brokers) {
+            if !args.quiet {
+                eprintln!("{}, round {} of {}", broker.name, round + 1, args.rounds);
+            }
+            let round = PubSubRound {
+                config: &config,
+                settings: settings_of(args, broker)?,
+                warm_up: args.warm_up,
+                pid: broker.pid,
+                run: rand::random(),
+            };
+            let mut watch = |second: &report::PubSubSecond| {
+                if !args.quiet {
+                    eprintln!("{}", report::progress(second));
+                }
+            };
+            let outcome = round.run(&mut watch);
+            result
+                .rounds
+                .push(outcome.map_err(|error| LoadError::Engine(format!("{}: {error}", broker.name)))?);
+        }
+    }
+    say(report.text().trim_end());
+    if let Some(path) = &args.json {
+        write_json(&report, path)?;
+    }
+    if let Some(path) = &args.html {
+        write_page(&html::page(&report), path)?;
+    }
+    Ok(report.has_lost_nothing())
+}
+
+/// The output may be closed: whoever reads it may have seen enough.
+fn say(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// The load that is asked for, and its name.
+fn load_of(args: &PubSubArgs, name: &str) -> LoadResult<(String, PubSubConfig)> {
+    if !(args.scale > 0.0 && args.scale.is_finite()) {
+        return Err(LoadError::InvalidOption(format!("--scale {}", args.scale)));
+    }
+    let (title, mut config) = match &args.config {
+        Some(_) if (args.scale - 1.0).abs() > f64::EPSILON => {
+            return Err(LoadError::InvalidOption(
+                "--scale is for presets: a file says how many clients there are".to_owned(),
+            ));
+        }
+        Some(path) => (path.display().to_string(), PubSubConfig::read(path)?),
+        None => {
+            let found = presets::find(name, args.scale, &args.point_to_point);
+            let unknown = || {
+                let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+                LoadError::InvalidOption(format!("there is no load '{name}', only {}", names.join(", ")))
+            };
+            (name.to_owned(), found.ok_or_else(unknown)?)
+        }
+    };
+    set(&mut config.rate, args.rate);
+    set(&mut config.seconds_to_run, args.duration);
+    set(&mut config.publisher_qos, args.qos);
+    set(&mut config.subscriber_qos, args.qos);
+    set(&mut config.min_payload_size, args.payload_bytes);
+    config.check()?;
+    Ok((title, config))
+}
+
+fn brokers_of(args: &PubSubArgs) -> LoadResult<Vec<BrokerTarget>> {
+    let broker = |name: String, host: &str, port: u16, option: &str, pid: Option<u32>| {
+        let address = target::resolve(option, host, port)?;
+        let local = || pid_listening_on(port).filter(|_| address.ip().is_loopback());
+        LoadResult::Ok(BrokerTarget {
+            name,
+            host: host.to_owned(),
+            address,
+            pid: pid.or_else(local),
+        })
+    };
+    let first = format!("{}:{}", args.mqtt_host, args.mqtt_port);
+    let mut brokers = vec![broker(
+        first,
+        &args.mqtt_host,
+        args.mqtt_port,
+        "--mqtt-host",
+        args.server_pid,
+    )?];
+    for named in &args.compare {
+        let (name, address) = named.split_once('=').unwrap_or((named, named));
+        let parts = address.rsplit_once(':');
+        let Some((host, port)) = parts.and_then(|(host, port)| Some((host, port.parse().ok()?))) else {
+            return Err(LoadError::InvalidOption(format!(
+                "--compare {named}: expected HOST:PORT or NAME=HOST:PORT"
+            )));
+        };
+        brokers.push(broker(name.to_owned(), host, port, "--compare", None)?);
+    }
+    Ok(brokers)
+}
+
+fn settings_of(args: &PubSubArgs, broker: &BrokerTarget) -> LoadResult<ClientSettings> {
+    let tls = args
+        .mqtt_tls
+        .then(|| target::tls(&broker.host, args.mqtt_ca.as_deref()))
+        .transpose()?;
+    Ok(ClientSettings {
+        target: broker.address,
+        tls,
+        version: match args.mqtt_version {
+            ClientVersion::V311 => MqttProtocolVersion::V311,
+            ClientVersion::V5 => MqttProtocolVersion::V5,
+        },
+        username: args.username.clone(),
+        password: args.password.clone(),
+        keep_alive: args.keep_alive,
+        in_flight: args.in_flight,
+    })
+}
+
+fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as i64)
+}
