@@ -36,7 +36,7 @@ mod worker;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::large_records::{AppendSize, LargeRecordPermit};
+pub use self::large_records::{AppendSize, LargeRecordPermit, TenantBacklog};
 pub use self::metrics::describe as describe_metrics;
 pub use self::processor::{
     DeliveredBatch, DirectProcessor, EffectSink, EffectWriter, ProcessorFactory, RecordProcessor,

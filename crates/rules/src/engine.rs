@@ -317,6 +317,7 @@ impl RuleEngineService {
         changes.listen(Arc::new(ChainRegistryListener(chains.clone())));
         let producer = deps.messages.queue_producer().clone();
         let partitions = producer.partitions();
+        producer.set_backlog(lanes.clone());
         let main = QueueHandle::shared(MAIN_QUEUE, partitions, QueueStrategy::default(), &lanes);
         Arc::new(Self {
             shared: Arc::new(EngineShared {

@@ -12,9 +12,6 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::ingest::QueueProducer;
 use fieldline_core::options::{ByteSize, HumanDuration};
-use fieldline_core::overload::{
-    OverloadKind, OverloadMeasure, OverloadSample, OverloadScope, OverloadSource,
-};
 use fieldline_core::ports::{AppendError, AppendFuture, Offset, Partition};
 use fieldline_model::message::QueueMessage;
 use fieldline_model::record::diverted::DivertedRecord;
@@ -26,6 +23,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::QueueHandle;
+
+mod overload;
 
 /// Name of the lanes' queue. A user's queue cannot have this name.
 pub const LANE_QUEUE: &str = "~slow";
@@ -150,39 +149,6 @@ impl Drop for LaneReservation<'_> {
     fn drop(&mut self) {
         if !self.is_used {
             self.lanes.release(self.tenant, self.bytes);
-        }
-    }
-}
-
-impl OverloadSource for SlowLanes {
-    fn collect(&self, into: &mut Vec<OverloadSample>) {
-        let now = Instant::now();
-        let accounting = self.accounting.lock();
-        for (tenant, lane) in &accounting.tenants {
-            let mut report = |subject: &'static str, measure, reason: &'static str| {
-                into.push(OverloadSample {
-                    kind: OverloadKind::SlowLane,
-                    scope: OverloadScope::Tenant(*tenant),
-                    subject: subject.into(),
-                    measure,
-                    limit: Some(self.options.backlog.to_string()),
-                    reason: reason.into(),
-                });
-            };
-            if lane.is_slow(now) {
-                report(
-                    "waiting messages",
-                    OverloadMeasure::Level(lane.messages),
-                    "Messages take so long that others would wait for them: they are processed apart, one after the other",
-                );
-            }
-            if lane.counts.given_up > 0 {
-                report(
-                    "messages given up",
-                    OverloadMeasure::Total(lane.counts.given_up),
-                    "Messages were given up, because too many waited in the slow lane or they failed for too long",
-                );
-            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Limits the large records between journal and stores. A device's data is acknowledged once it is in the journal. One
 //! second of large records in the journal takes the stores longer than a second, and later records of the partition
 //! wait behind them. Each tenant may therefore have only a limited number of such bytes in flight. Further devices
-//! wait; nothing is refused.
+//! wait; nothing is refused. They also wait while much of what left its partition for elsewhere is not stored there.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fieldline_model::TenantId;
@@ -29,6 +29,14 @@ const PENDING_LIMIT: ByteSize = ByteSize::mib(64);
 const MAX_APPEND_BYTES: usize = 16 << 20;
 /// How long a device waits at most: a partition may be stopped.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often it is looked whether a tenant is still held back; one of its devices does.
+const BACKLOG_CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What is left of tenants' records once the partitions they came in are past them.
+pub trait TenantBacklog: Send + Sync {
+    /// Whether so much is left of a tenant's that its devices must not add large records.
+    fn holds_back(&self, tenant: TenantId) -> bool;
+}
 
 /// See the module.
 pub(super) struct LargeRecordLimiter {
@@ -37,6 +45,7 @@ pub(super) struct LargeRecordLimiter {
     lines: WaitingLines,
     pending: Mutex<HashMap<Partition, VecDeque<PendingLargeRecord>>>,
     count: AtomicUsize,
+    backlog: OnceLock<Arc<dyn TenantBacklog>>,
 }
 
 struct PendingLargeRecord {
@@ -86,7 +95,19 @@ impl LargeRecordLimiter {
             lines: WaitingLines::default(),
             pending: Mutex::default(),
             count: AtomicUsize::new(0),
+            backlog: OnceLock::new(),
         })
+    }
+
+    /// Sets what else holds back large records. Only the first call counts.
+    pub(super) fn set_backlog(&self, backlog: Arc<dyn TenantBacklog>) {
+        let _ = self.backlog.set(backlog);
+    }
+
+    fn is_held_back(&self, tenant: TenantId) -> bool {
+        self.backlog
+            .get()
+            .is_some_and(|backlog| backlog.holds_back(tenant))
     }
 
     /// Acquires a permit for records of a size; `None` if they need none.
@@ -102,7 +123,7 @@ impl LargeRecordLimiter {
             return Ok(None);
         }
         // Nobody comes before those who wait.
-        if self.lines.has_waiting(tenant) {
+        if self.lines.has_waiting(tenant) || self.is_held_back(tenant) {
             return Err(AppendError::Busy);
         }
         let bytes = size.bytes.min(MAX_APPEND_BYTES);
@@ -121,6 +142,9 @@ impl LargeRecordLimiter {
         }
         let deadline = Instant::now() + WAIT_TIMEOUT;
         let entered = async {
+            while self.is_held_back(tenant) && Instant::now() < deadline {
+                tokio::time::sleep(BACKLOG_CHECK_INTERVAL).await;
+            }
             self.forget_old();
             let patience = deadline.saturating_duration_since(Instant::now());
             let bytes = size.bytes.min(MAX_APPEND_BYTES);
@@ -179,6 +203,8 @@ impl LargeRecordLimiter {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
     use crate::ports::QueueId;
 
@@ -279,6 +305,42 @@ mod tests {
                 .is_err()
         );
         assert!(append(&large, tenant, LARGE_RECORD));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_left_its_partition_unstored_holds_back_as_well() {
+        struct OneTenant(TenantId, AtomicBool);
+        impl TenantBacklog for OneTenant {
+            fn holds_back(&self, tenant: TenantId) -> bool {
+                tenant == self.0 && self.1.load(Ordering::Relaxed)
+            }
+        }
+        let large = LargeRecordLimiter::new();
+        let (tenant, other) = (TenantId::new(), TenantId::new());
+        let backlog = Arc::new(OneTenant(tenant, true.into()));
+        large.set_backlog(backlog.clone());
+        assert!(!append(&large, tenant, LARGE_RECORD) && append(&large, other, LARGE_RECORD));
+        assert!(
+            large
+                .try_acquire(tenant, AppendSize::single(LARGE_RECORD - 1))
+                .is_ok()
+        );
+        let waiting = tokio::spawn({
+            let large = large.clone();
+            async move { large.acquire(tenant, AppendSize::single(LARGE_RECORD)).await }
+        });
+        tokio::time::sleep(WAIT_TIMEOUT / 2).await;
+        assert!(!waiting.is_finished());
+        backlog.1.store(false, Ordering::Relaxed);
+        assert!(waiting.await.unwrap().is_some());
+        backlog.1.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        large.acquire(tenant, AppendSize::single(LARGE_RECORD)).await;
+        assert_eq!(
+            begun.elapsed().as_secs(),
+            WAIT_TIMEOUT.as_secs(),
+            "it goes on in the end"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::large_records::{AppendSize, LargeRecordLimiter, LargeRecordPermit};
+use super::large_records::{AppendSize, LargeRecordLimiter, LargeRecordPermit, TenantBacklog};
 use super::metrics;
 use super::senders::{PartitionSenders, QueueSenders};
 use crate::logging::LogGate;
@@ -147,6 +147,11 @@ impl QueueProducer {
     /// The queue it appends to.
     pub fn queue(&self) -> QueueId {
         self.queue
+    }
+
+    /// Lets devices with large records wait while this holds back their tenant. Only the first call counts.
+    pub fn set_backlog(&self, backlog: Arc<dyn TenantBacklog>) {
+        self.large.set_backlog(backlog);
     }
 
     /// The journal it appends to.
