@@ -2,7 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Locator, Page } from "@playwright/test";
-import { textsOf } from "../src/ui/schemaForm/schema";
+import { offeredBy, textsOf } from "../src/ui/schemaForm/schema";
 import { expect, logIn, test, type Program } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
@@ -212,6 +212,16 @@ test("a file of ThingsBoard becomes a chain, and axe finds nothing", async ({ pa
     expect(violations).toEqual([]);
   }
   await page.screenshot({ path: "test-results/screens/rulechain_dark.png" });
+});
+
+test("no node offers a value to choose that only its code explains", async ({ program }) => {
+  interface Component { name: string; configurationDescriptor: { nodeDefinition: { configurationSchema: unknown } } }
+  const components = await program.call<Component[]>("TENANT_ADMIN", "/api/components?componentTypes=FILTER,ENRICHMENT,TRANSFORMATION,ACTION,EXTERNAL,FLOW&ruleChainType=CORE");
+  const offered = components.flatMap(({ name, configurationDescriptor: { nodeDefinition } }) => offeredBy(nodeDefinition.configurationSchema).map((choice) => ({ name, ...choice })));
+  expect(offered.length).toBeGreaterThan(300);
+  // What people know by the very name that is stored: methods of HTTP, acronyms, versions of protocols.
+  const known = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|TBEL|ID|RPC|FIFO|JSON|SMPP|TLSv1(\.\d)?|3\.[34])$/;
+  expect(offered.filter(({ value, label }) => (label === value ? !known.test(value) : !/^[A-Z][^_]+$/.test(label)))).toEqual([]);
 });
 
 test("whoever reads German has all that nodes say in German", async ({ page, program }) => {

@@ -68,6 +68,13 @@ export const NAMES: Readonly<Record<string, string>> = {
   "cert.PEM": "Certificates in PEM",
 };
 
+/** Values that only the field which holds them explains, such as a number or a yes. */
+export const NAMES_OF_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  mailBodyType: { false: "Plain text", true: "HTML", dynamic: "As the template says" },
+  acks: { all: "All replicas", "-1": "All replicas, as -1", "0": "Nobody", "1": "The leader" },
+  smtpProtocol: { smtp: "SMTP", smtps: "SMTPS" },
+};
+
 /** Words that are not written as others are. */
 const WORDS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(["AI", "API", "AWS", "FIFO", "HTTP", "HTTPS", "ID", "JSON", "MQTT", "OTA", "PEM", "RPC", "SMPP", "SMS", "SMTP", "SNS", "SQS", "TBEL", "TLS", "URL", "XML"].map((word) => [word, word])),
@@ -91,4 +98,9 @@ export function nameOf(value: string): string {
     .split("_")
     .map((word, at) => WORDS[word] ?? (at === 0 ? word.charAt(0) + word.slice(1).toLowerCase() : word.toLowerCase()))
     .join(" ");
+}
+
+/** Reads a value of a field as words. */
+export function nameIn(field: string, value: string): string {
+  return NAMES_OF_FIELDS[field]?.[value] ?? nameOf(value);
 }
