@@ -225,9 +225,9 @@ test("no node offers a value to choose that only its code explains", async ({ pr
 });
 
 test("whoever reads German has all that nodes say in German", async ({ page, program }) => {
-  interface Component { configurationDescriptor: { nodeDefinition: { description: string; configurationSchema: unknown } } }
+  interface Component { name: string; configurationDescriptor: { nodeDefinition: { description: string; configurationSchema: unknown } } }
   const components = await program.call<Component[]>("TENANT_ADMIN", "/api/components?componentTypes=FILTER,ENRICHMENT,TRANSFORMATION,ACTION,EXTERNAL,FLOW&ruleChainType=CORE");
-  const shown = new Set(components.flatMap(({ configurationDescriptor: { nodeDefinition } }) => [nodeDefinition.description, ...textsOf(nodeDefinition.configurationSchema)]));
+  const shown = new Set(components.flatMap(({ name, configurationDescriptor: { nodeDefinition } }) => [name, nodeDefinition.description, ...textsOf(nodeDefinition.configurationSchema)]));
   const german = Object.assign({}, ...["de.nodes.json", "de.json"].map((name) => JSON.parse(readFileSync(`src/i18n/${name}`, "utf8")) as object)) as Record<string, string>;
   expect(shown.size).toBeGreaterThan(400);
   expect([...shown].filter((text) => german[text] === undefined)).toEqual([]);
@@ -242,6 +242,8 @@ test("whoever reads German has all that nodes say in German", async ({ page, pro
   await box(page, "Attribute").click();
   await expect(page.getByText("Speichert Attribute mit einstellbarem Bereich")).toBeVisible();
   await expect(page.getByText("Nur geänderte Werte speichern")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Alarm anlegen", exact: true })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Näher", exact: true })).toBeVisible();
   // Choices are words, and what is stored is the constant.
   await page.getByRole("combobox", { name: "Bereich", exact: true }).click();
   await page.getByRole("option", { name: "Geteilte Attribute" }).click();

@@ -165,7 +165,7 @@ function Field(field: FieldProps): ReactElement {
   }
   switch (schema["x-editor"]) {
     case "password":
-      return <PasswordInput {...common} autoComplete="off" value={textOf(value)} onChange={(event) => onChange(event.currentTarget.value)} />;
+      return <PasswordInput {...common} visibilityToggleButtonProps={{ "aria-label": t("Show what is written") }} autoComplete="off" value={textOf(value)} onChange={(event) => onChange(event.currentTarget.value)} />;
     case "script":
       return <Code field={field} language={schema["x-language"] === "JS" || /js/i.test(field.name) ? "JS" : "TBEL"} />;
     case "json":

@@ -68,4 +68,5 @@ test("values without a schema get fields by their names and types", () => {
   const { properties } = derive({ scriptLang: "TBEL", jsScript: "", headers: {}, keys: [], password: "", count: 1, on: true });
   expect(properties).toMatchObject({ scriptLang: { enum: ["TBEL", "JS"] }, jsScript: { "x-editor": "script" }, headers: { additionalProperties: { type: "string" } }, keys: { type: "array" }, password: { "x-editor": "password" }, count: { type: "number" }, on: { type: "boolean" } });
   expect(labelOf("startIntervalTimeUnit")).toBe("Start interval time unit");
+  expect(["smtpHost", "clientId", "tlsVersion"].map(labelOf)).toEqual(["SMTP host", "Client ID", "TLS version"]);
 });

@@ -1,5 +1,6 @@
 // The part of JSON Schema that forms are made of, and a schema for values that have none.
 
+import { titleOf } from "@/ui/words";
 import { nameIn, nameOf } from "./constants";
 
 export type Json = Record<string, unknown>;
@@ -152,10 +153,9 @@ export function derive(value: unknown, name = ""): Schema {
   return { type: typeof value === "number" ? "number" : typeof value === "boolean" ? "boolean" : "string", ...hint };
 }
 
-/** `alarmDetailsBuildJs` → `Alarm details build js`. */
+/** `alarmDetailsBuildJs` → `Alarm details build JavaScript`. */
 export function labelOf(name: string): string {
-  const words = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").replace(/_/g, " ").toLowerCase();
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return titleOf(name.replace(/([a-z\d])([A-Z])/g, "$1 $2").split(/[_ ]/));
 }
 
 /** Returns all that a form of a schema offers to choose from, in any of its variants. */
