@@ -4,7 +4,7 @@ import "@xyflow/react/dist/style.css";
 import { useMantineColorScheme } from "@mantine/core";
 import { applyNodeChanges, Background, Controls, MarkerType, MiniMap, ReactFlow, useReactFlow, type AriaLabelConfig, type Edge, type Node, type NodeChange } from "@xyflow/react";
 import { useEffect, useMemo, useState, type DragEvent, type ReactElement } from "react";
-import { t } from "@/i18n";
+import { t, useLanguage } from "@/i18n";
 import { nodeOf } from "@/ruleChain/components";
 import { addNode, move, reach, setFirst } from "@/ruleChain/edits";
 import { NODE } from "@/ruleChain/layout";
@@ -107,6 +107,9 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
   const { chain, edit, selected, select, classes: known, marks, wire, setWire, live } = useEditor();
   const flow = useReactFlow();
   const { colorScheme } = useMantineColorScheme();
+  const language = useLanguage();
+  // All boxes are drawn again when it is another object.
+  const labels = useMemo(spoken, [language]);
   const [boxes, setBoxes] = useState<Box[]>(() => boxesOf(chain, selected, []));
   useEffect(() => setBoxes((before) => boxesOf(chain, selected, before)), [chain, selected]);
   const counts = useMemo(() => countsOf(chain, marks.wires, live), [chain, marks.wires, live]);
@@ -188,7 +191,7 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
         onlyRenderVisibleElements={chain.nodes.length > 200}
         proOptions={{ hideAttribution: true }}
         aria-label={t("Rule chain")}
-        ariaLabelConfig={spoken()}
+        ariaLabelConfig={labels}
       >
         <Background gap={20} />
         <MiniMap pannable zoomable ariaLabel={t("Overview of the chain")} />
