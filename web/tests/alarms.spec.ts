@@ -102,6 +102,43 @@ test("an alarm has details, a history, and comments that are changed and deleted
   expect(await page.evaluate(() => "hacked" in window)).toBe(false);
 });
 
+test("the usual columns of a widget fit into a screen of 1280 pixels, cut where they may be", async ({ page, program }) => {
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await raise(program, await deviceId(program, "Raspberry Pi Demo Device"), "Low battery of the sensor outside", "INDETERMINATE");
+  const keys = ["createdTime", "originator", "type", "severity", "status", "assignee"].map((name) => ({ name, label: name, type: "alarm", settings: {} }));
+  const widget = (title: string, sizeX: number, dataKeys: object[]) => ({
+    typeFullFqn: "system.alarm_widgets.alarms_table", type: "alarm", sizeX, sizeY: 8,
+    config: { title, settings: {}, alarmSource: { type: "entity", entityAliasId: "all", dataKeys }, datasources: [] },
+  });
+  const dashboard = await program.call<{ id: Id }>("TENANT_ADMIN", "/api/dashboard", {
+    title: "Room",
+    configuration: {
+      widgets: { wide: widget("Wide", 24, keys), usual: widget("Usual", 14, []) },
+      states: { default: { name: "All", root: true, layouts: { main: { widgets: { wide: { col: 0, row: 0, sizeX: 24, sizeY: 8 }, usual: { col: 0, row: 8, sizeX: 14, sizeY: 8 } }, gridSettings: {} } } } },
+      entityAliases: { all: { id: "all", alias: "All", filter: { type: "entityType", entityType: "DEVICE", resolveMultiple: true } } },
+    },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${dashboard.id.id}`);
+  const room = (element: Element): number => element.scrollWidth - element.clientWidth;
+  for (const [title, headers] of [["Wide", 6], ["Usual", 4]] as const) {
+    const table = page.getByRole("region", { name: title }).getByRole("table");
+    const row = table.getByRole("row", { name: /Low battery/ });
+    await expect(row).toBeVisible();
+    await expect(table.locator("th[draggable]")).toHaveCount(headers);
+    expect(await table.evaluate((one) => (one.parentElement?.scrollWidth ?? 0) - (one.parentElement?.clientWidth ?? 0)), title).toBeLessThanOrEqual(0);
+    // How bad it is and since when is whole; what is cut says all under the pointer.
+    expect(await row.locator("[data-severity]").evaluate(room), title).toBeLessThanOrEqual(0);
+    expect(await row.locator("td").nth(1).evaluate(room), title).toBeLessThanOrEqual(0);
+    await expect(row.getByTitle("Low battery of the sensor outside")).toBeVisible();
+  }
+  // Whoever chooses columns has all that were chosen.
+  const usual = page.getByRole("region", { name: "Usual" });
+  await usual.getByRole("button", { name: "Columns, filters, file" }).click();
+  await page.getByRole("checkbox", { name: "Type", exact: true }).uncheck();
+  await page.keyboard.press("Escape");
+  await expect(usual.locator("th[draggable]")).toHaveText(["Created ▼", "Severity", "Originator", "Status", "Assignee"].map((name) => new RegExp(name)));
+});
+
 test("a widget shows the alarms of its source with its columns and rights, to a customer's user too", async ({ page, program }) => {
   test.setTimeout(120_000);
   await page.setViewportSize({ width: 1300, height: 800 });

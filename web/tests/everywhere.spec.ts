@@ -267,3 +267,26 @@ test("dashboards, their editor and the editor of rule chains fit the phone and t
     expect(await page.evaluate(() => [...document.querySelectorAll("main div, main aside")].filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === "auto").map((one) => one.className))).toEqual([]);
   }
 });
+
+test("the usual columns of galleries and of the audit log fit a desk, and empty ones say what they are for", async ({ page, program }) => {
+  await page.setViewportSize(DESK);
+  await logIn(page, program, "TENANT_ADMIN", "/home");
+  for (const path of ["/resources/images", "/resources/scada-symbols", "/security-settings/auditLogs"]) {
+    await settle(page, program.url + path);
+    await expect(page.getByRole("columnheader").last()).toBeVisible();
+    expect(await page.locator("main table").evaluate((table) => (table.parentElement?.scrollWidth ?? 0) - (table.parentElement?.clientWidth ?? 0)), path).toBeLessThanOrEqual(0);
+  }
+  await page.goto(`${program.url}/resources/javascript-library`);
+  await expect(page.getByText("No scripts yet.")).toBeVisible();
+});
+
+test("figures on a phone have the names of their columns, and a customer's user is told to do nothing that others do", async ({ page, program }) => {
+  await page.setViewportSize(PHONE);
+  await logIn(page, program, "TENANT_ADMIN", "/usage");
+  const limit = page.getByRole("row", { name: /^Devices/ }).locator('td[data-label="Limit"]');
+  await expect(limit).toBeVisible();
+  expect(await limit.evaluate((cell) => getComputedStyle(cell, "::before").content)).toContain("Limit");
+  await page.evaluate(() => localStorage.clear());
+  await logIn(page, program, "CUSTOMER_USER", "/dashboards");
+  await expect(page.getByText("A dashboard shows values and steers devices. Your administrator adds and assigns them.")).toBeVisible();
+});

@@ -2,7 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Locator, Page } from "@playwright/test";
-import { textsOf } from "../src/ui/schemaForm/schema";
+import { offeredBy, textsOf } from "../src/ui/schemaForm/schema";
 import { expect, logIn, test, type Program } from "./program";
 
 const TOKEN = "A1_TEST_TOKEN";
@@ -214,10 +214,20 @@ test("a file of ThingsBoard becomes a chain, and axe finds nothing", async ({ pa
   await page.screenshot({ path: "test-results/screens/rulechain_dark.png" });
 });
 
-test("whoever reads German has all that nodes say in German", async ({ page, program }) => {
-  interface Component { configurationDescriptor: { nodeDefinition: { description: string; configurationSchema: unknown } } }
+test("no node offers a value to choose that only its code explains", async ({ program }) => {
+  interface Component { name: string; configurationDescriptor: { nodeDefinition: { configurationSchema: unknown } } }
   const components = await program.call<Component[]>("TENANT_ADMIN", "/api/components?componentTypes=FILTER,ENRICHMENT,TRANSFORMATION,ACTION,EXTERNAL,FLOW&ruleChainType=CORE");
-  const shown = new Set(components.flatMap(({ configurationDescriptor: { nodeDefinition } }) => [nodeDefinition.description, ...textsOf(nodeDefinition.configurationSchema)]));
+  const offered = components.flatMap(({ name, configurationDescriptor: { nodeDefinition } }) => offeredBy(nodeDefinition.configurationSchema).map((choice) => ({ name, ...choice })));
+  expect(offered.length).toBeGreaterThan(300);
+  // What people know by the very name that is stored: methods of HTTP, acronyms, versions of protocols.
+  const known = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|TBEL|ID|RPC|FIFO|JSON|SMPP|TLSv1(\.\d)?|3\.[34])$/;
+  expect(offered.filter(({ value, label }) => (label === value ? !known.test(value) : !/^[A-Z][^_]+$/.test(label)))).toEqual([]);
+});
+
+test("whoever reads German has all that nodes say in German", async ({ page, program }) => {
+  interface Component { name: string; configurationDescriptor: { nodeDefinition: { description: string; configurationSchema: unknown } } }
+  const components = await program.call<Component[]>("TENANT_ADMIN", "/api/components?componentTypes=FILTER,ENRICHMENT,TRANSFORMATION,ACTION,EXTERNAL,FLOW&ruleChainType=CORE");
+  const shown = new Set(components.flatMap(({ name, configurationDescriptor: { nodeDefinition } }) => [name, nodeDefinition.description, ...textsOf(nodeDefinition.configurationSchema)]));
   const german = Object.assign({}, ...["de.nodes.json", "de.json"].map((name) => JSON.parse(readFileSync(`src/i18n/${name}`, "utf8")) as object)) as Record<string, string>;
   expect(shown.size).toBeGreaterThan(400);
   expect([...shown].filter((text) => german[text] === undefined)).toEqual([]);
@@ -232,6 +242,8 @@ test("whoever reads German has all that nodes say in German", async ({ page, pro
   await box(page, "Attribute").click();
   await expect(page.getByText("Speichert Attribute mit einstellbarem Bereich")).toBeVisible();
   await expect(page.getByText("Nur geänderte Werte speichern")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Alarm anlegen", exact: true })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Näher", exact: true })).toBeVisible();
   // Choices are words, and what is stored is the constant.
   await page.getByRole("combobox", { name: "Bereich", exact: true }).click();
   await page.getByRole("option", { name: "Geteilte Attribute" }).click();

@@ -85,7 +85,8 @@ export default function AlarmDrawer({ alarm: listed, rights, onClose, tab = "det
       void stored.refetch();
     }
   };
-  const details = alarm.details === undefined || alarm.details === null ? "" : JSON.stringify(alarm.details, null, 2);
+  const written = JSON.stringify(alarm.details ?? {}, null, 2);
+  const details = written === "{}" ? "" : written;
   return (
     <Drawer opened onClose={onClose} position="right" size="lg" title={alarm.type} closeButtonProps={{ "aria-label": t("Close") }}>
       <Tabs defaultValue={tab} keepMounted={false}>

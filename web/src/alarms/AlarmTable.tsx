@@ -63,7 +63,7 @@ function Help({ rights, selects }: { rights: AlarmRights; selects: boolean }): R
     ["Enter", "details"],
   ];
   return (
-    <Group gap="md" p={6} aria-label={t("Keys")} role="note">
+    <Group className={gridClasses["keys"] ?? ""} gap="md" p={6} aria-label={t("Keys")} role="note">
       {keys.map(([key, what]) => (
         <Text key={key} size="xs">
           <Kbd size="xs">{t(key)}</Kbd> {t(what)}

@@ -3,7 +3,7 @@
 import { Text } from "@mantine/core";
 import type { ReactElement, ReactNode } from "react";
 import { pathOf } from "@/entities/kinds";
-import { t } from "@/i18n";
+import { formatShortTime, t } from "@/i18n";
 import { TextLink } from "@/ui/feedback";
 import type { GridColumn } from "@/ui/grid/columns";
 import { assigneeName, fieldOf, originatorName, statusText, type Alarm } from "./alarm";
@@ -38,7 +38,24 @@ const SHOWN: Record<string, (alarm: Alarm, leads: boolean) => ReactNode> = {
 };
 
 /** Moments and severities are what an alarm is read by, so that other columns give way before they are cut. */
-const PX: Record<string, number> = { severity: 140, ...Object.fromEntries(["created", "start", "end", "ack", "clear", "assign"].map((what) => [`${what}Time`, 192])) };
+const MOMENT = { px: 166, least: 158, whole: true };
+const TEXT = { px: 180, least: 72 };
+/** How much room columns take, and which are left out where there is none: who is at it, and then what `✓` tells, too. */
+const ROOM: Record<string, Pick<AlarmColumn, "px" | "least" | "whole" | "yields">> = {
+  ...Object.fromEntries(["createdTime", "startTime", "endTime", "ackTime", "clearTime", "assignTime"].map((name) => [name, MOMENT])),
+  severity: { px: 112, least: 98, whole: true },
+  originator: TEXT,
+  type: TEXT,
+  status: { px: 190, least: 120, yields: 1 },
+  assignee: { px: 130, least: 90, yields: 2 },
+};
+
+/** Field of the moment that a column shows. */
+const MOMENTS: Record<string, string> = { createdTime: "createdTime", startTime: "startTs", endTime: "endTs", ackTime: "ackTs", clearTime: "clearTs", assignTime: "assignTs" };
+
+function Moment({ ts, whole }: { ts: unknown; whole: string }): ReactElement {
+  return <span title={whole}>{typeof ts === "number" && ts > 0 ? formatShortTime(ts) : ""}</span>;
+}
 
 /** Returns the column of a field of alarms. `leads` tells whether names lead to the pages of entities. */
 export function fieldColumn(name: string, label: string | undefined, leads: boolean): AlarmColumn | undefined {
@@ -46,11 +63,12 @@ export function fieldColumn(name: string, label: string | undefined, leads: bool
   if (field === undefined) {
     return undefined;
   }
-  const show = SHOWN[name];
+  const at = MOMENTS[name];
+  const show = at === undefined ? SHOWN[name] : (alarm: Alarm) => <Moment ts={alarm[at]} whole={field.text(alarm)} />;
   return {
     key: name,
     label: label ?? t(field.label),
-    px: PX[name],
+    ...ROOM[name],
     sortable: field.sort !== undefined,
     sort: field.sort === undefined ? undefined : { property: field.sort },
     names: [name, field.sort ?? name],
@@ -67,6 +85,6 @@ const HIDDEN = ["originatorLabel", "originatorType", "startTime", "endTime", "ac
 export function usualColumns(): AlarmColumn[] {
   return [...USUAL, ...HIDDEN].flatMap((name) => {
     const column = fieldColumn(name, undefined, true);
-    return column === undefined ? [] : [{ ...column, width: name === "status" ? "12rem" : undefined, hidden: HIDDEN.includes(name) }];
+    return column === undefined ? [] : [{ ...column, hidden: HIDDEN.includes(name) }];
   });
 }

@@ -26,7 +26,7 @@ export const CREDENTIALS_FORM: FormField[] = [
     options: [{ value: "ACCESS_TOKEN", label: "Access token" }, { value: "MQTT_BASIC", label: "Name and password (MQTT)" }, { value: "X509_CERTIFICATE", label: "Certificate (X.509)" }],
   },
   { name: "token", label: "Access token", help: "Made by the server when empty", secret: true, when: is("ACCESS_TOKEN") },
-  { name: "clientId", label: "Client id", secret: true, when: is("MQTT_BASIC") },
+  { name: "clientId", label: "Client ID", secret: true, when: is("MQTT_BASIC") },
   { name: "userName", label: "User name", secret: true, when: is("MQTT_BASIC") },
   { name: "password", label: "Password", type: "password", when: is("MQTT_BASIC") },
   { name: "certificate", label: "Certificate (PEM)", type: "code", secret: true, when: is("X509_CERTIFICATE") },

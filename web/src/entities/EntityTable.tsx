@@ -49,8 +49,7 @@ function Nothing({ kind, mayWrite }: { kind: EntityKind; mayWrite: boolean }): R
       <Text span fw={600} c="var(--mantine-color-text)">
         {t("Nothing is here yet.")}
       </Text>
-      <span>{t(kind.hint ?? "")}</span>
-      {!mayWrite && <span>{t("Your administrator adds and assigns them.")}</span>}
+      <span>{[kind.hint, mayWrite ? kind.help : "Your administrator adds and assigns them."].flatMap((text) => (text === undefined ? [] : t(text))).join(" ")}</span>
     </Stack>
   );
 }

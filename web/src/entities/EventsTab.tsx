@@ -85,6 +85,7 @@ export function EventsTab({ entity }: { entity: Entity }): ReactElement {
         filterNames={FILTERS}
         searchable={false}
         onOpen={setShown}
+        whenEmpty={t(type === debug ? "No events in this time. Debug events are kept while debugging is on." : "No events in this time. A longer one may have some.")}
         filters={
           <>
             <Select

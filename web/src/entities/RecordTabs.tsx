@@ -25,13 +25,13 @@ interface AuditEntry {
 }
 
 const AUDIT_COLUMNS: Column<AuditEntry>[] = [
-  { key: "createdTime", label: "Time", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime },
-  { key: "entityType", label: "Kind", text: (row) => t(wordsOf(row.entityId?.entityType ?? "")) },
-  { key: "entityName", label: "Entity", text: (row) => row.entityName ?? "" },
-  { key: "userName", label: "User", sortable: true, text: (row) => row.userName ?? "" },
-  { key: "actionType", label: "Action", sortable: true, text: (row) => t(wordsOf(row.actionType)) },
-  { key: "actionStatus", label: "Status", sortable: true, text: (row) => t(wordsOf(row.actionStatus)) },
-  { key: "actionFailureDetails", label: "Why it failed", text: (row) => row.actionFailureDetails ?? "" },
+  { key: "createdTime", label: "Time", px: 184, sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime },
+  { key: "entityType", label: "Kind", px: 90, least: 70, text: (row) => t(wordsOf(row.entityId?.entityType ?? "")) },
+  { key: "entityName", label: "Entity", px: 220, least: 130, text: (row) => row.entityName ?? "" },
+  { key: "userName", label: "User", px: 220, least: 130, sortable: true, text: (row) => row.userName ?? "" },
+  { key: "actionType", label: "Action", px: 130, least: 90, sortable: true, text: (row) => t(wordsOf(row.actionType)) },
+  { key: "actionStatus", label: "Status", px: 80, least: 76, sortable: true, text: (row) => t(wordsOf(row.actionStatus)) },
+  { key: "actionFailureDetails", label: "Why it failed", px: 112, least: 70, text: (row) => row.actionFailureDetails ?? "" },
 ];
 
 const NEWEST: GridSort = { key: "createdTime", order: "DESC" };

@@ -169,7 +169,7 @@ export function RelationsTab({ id }: { id: EntityId }): ReactElement {
         <Text size="sm" role="status">{plural(found.length, "{n} relation", "{n} relations")}</Text>
       </Group>
       {found.length === 0 ? (
-        <EmptyState>{t(relations.data.length === 0 ? "No relations." : "Nothing matches the search.")}</EmptyState>
+        <EmptyState>{t(relations.data.length === 0 ? "No relations. A relation tells what belongs together, such as a building and its devices." : "Nothing matches the search.")}</EmptyState>
       ) : (
         <Flow>
           <Table aria-label={t("Relations")} highlightOnHover>

@@ -56,6 +56,8 @@ export interface EntityKind {
   importable?: boolean;
   /** What it is good for, where there is none yet. */
   hint?: string;
+  /** How there will be one, for those who may add it. */
+  help?: string;
   /** What follows the path of a new one, where one goes on with it. */
   begin?: string;
   /** The name in paths that assign entities to customers. */
@@ -90,7 +92,8 @@ const LIBRARIANS: Authority[] = ["SYS_ADMIN", "TENANT_ADMIN"];
 export const KINDS: EntityKind[] = [
   {
     type: "DEVICE",
-    hint: "A device sends values and gets commands. Add one to see how it connects.",
+    hint: "A device sends values and gets commands.",
+    help: "Add one to see how it connects.",
     begin: "?tab=connect",
     path: "/entities/devices",
     plural: "Devices",
@@ -223,7 +226,8 @@ export const KINDS: EntityKind[] = [
   },
   {
     type: "DASHBOARD",
-    hint: "A dashboard shows values and steers devices. Files of ThingsBoard can be imported as they are.",
+    hint: "A dashboard shows values and steers devices.",
+    help: "Files of ThingsBoard can be imported as they are.",
     path: "/dashboards",
     plural: "Dashboards",
     singular: "Dashboard",

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { wordsOf } from "@/ui/form/values";
 import german from "./de.json";
+import nodes from "./de.nodes.json";
+import server from "./de.server.json";
 
 const root = join(import.meta.dirname, "..");
 /** Both forms of texts with a count. */
@@ -46,4 +48,9 @@ test("every text has its German, with the same placeholders", () => {
   for (const [english, translated] of Object.entries(known)) {
     expect(placeholders(translated), english).toEqual(placeholders(english));
   }
+});
+
+test("German has one word for one thing", () => {
+  const others = Object.values({ ...server, ...nodes, ...german }).filter((text) => /\bAssets?\b|Entitätsansicht|Entity|Device|Tenant|Customer/.test(text));
+  expect(others).toEqual([]);
 });

@@ -88,6 +88,12 @@ export function formatTime(ts: number): string {
   return dateFormat(language, { dateStyle: "medium", timeStyle: "medium" }).format(ts);
 }
 
+/** Writes a moment for narrow columns, without the year if that is this one. */
+export function formatShortTime(ts: number, now: number = Date.now()): string {
+  const isThisYear = new Date(ts).getFullYear() === new Date(now).getFullYear();
+  return isThisYear ? dateFormat(language, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit", second: "2-digit" }).format(ts) : formatTime(ts);
+}
+
 /** Writes a moment as the time of day, with its date if that is not today. */
 export function formatMoment(ts: number, now: number = Date.now()): string {
   const isToday = new Date(ts).toDateString() === new Date(now).toDateString();

@@ -1,5 +1,6 @@
 // What the server says about the classes of rule nodes.
 
+import { t } from "@/i18n";
 import { isRecord, newKey, placed, type ChainNode, type Json } from "./model";
 
 export interface NodeDefinition {
@@ -33,7 +34,7 @@ export function nodeOf(component: Component, x: number, y: number): ChainNode {
   const { clazz, name, configurationVersion } = component;
   const stored = {
     type: clazz,
-    name,
+    name: t(name),
     configurationVersion,
     configuration,
     singletonMode: component.clusteringMode === "SINGLETON",

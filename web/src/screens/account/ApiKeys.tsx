@@ -58,8 +58,8 @@ function KeyRow({ apiKey, changed, describe }: { apiKey: ApiKeyInfo; changed: ()
   return (
     <Table.Tr>
       <Table.Td>{apiKey.description}</Table.Td>
-      <Table.Td>{formatTime(apiKey.createdTime)}</Table.Td>
-      <Table.Td>{apiKey.expired ? t("expired") : apiKey.expirationTime === 0 ? t("never") : formatTime(apiKey.expirationTime)}</Table.Td>
+      <Table.Td data-label={t("Created")}>{formatTime(apiKey.createdTime)}</Table.Td>
+      <Table.Td data-label={t("Ends")}>{apiKey.expired ? t("expired") : apiKey.expirationTime === 0 ? t("never") : formatTime(apiKey.expirationTime)}</Table.Td>
       <Table.Td>
         <Switch
           aria-label={t("{name} works", { name })}

@@ -75,8 +75,8 @@ export function ServersTable(): ReactElement {
             <Table.Tr key={server.serviceId}>
               <Table.Td>{server.serviceId}</Table.Td>
               <Table.Td>{t(wordsOf(server.serviceType))}</Table.Td>
-              {SHARES.map(({ name }) => (
-                <Table.Td key={name} data-state={stateOf(server[name])} c={COLORS[stateOf(server[name])]} title={sizeOf(server, name)}>
+              {SHARES.map(({ name, label }) => (
+                <Table.Td key={name} data-label={t(label)} data-state={stateOf(server[name])} c={COLORS[stateOf(server[name])]} title={sizeOf(server, name)}>
                   {typeof server[name] === "number" ? `${formatNumber(server[name])} %` : "–"}
                 </Table.Td>
               ))}

@@ -76,7 +76,7 @@ export function Newest<T>({ title, path, query = {}, empty, row, rowKey }: Newes
       {page.data?.data.length === 0 && <EmptyState>{t(empty)}</EmptyState>}
       <Stack gap="xs">
         {page.data?.data.map((one) => (
-          <Group key={rowKey(one)} justify="space-between" gap="xs">
+          <Group key={rowKey(one)} justify="space-between" align="baseline" gap="xs" wrap="nowrap">
             {row(one)}
           </Group>
         ))}
@@ -87,7 +87,7 @@ export function Newest<T>({ title, path, query = {}, empty, row, rowKey }: Newes
 
 export function Soft({ children }: { children: ReactNode }): ReactElement {
   return (
-    <Text size="sm" c="var(--soft-text)">
+    <Text size="sm" c="var(--soft-text)" style={{ flex: "none" }}>
       {children}
     </Text>
   );
@@ -96,12 +96,13 @@ export function Soft({ children }: { children: ReactNode }): ReactElement {
 /** The newest entities of a kind that the role may list. */
 export function NewestOfKind({ title, type }: { title: string; type: string }): ReactElement | null {
   const { authority, customerId } = useSession();
-  const path = KINDS.find((kind) => kind.type === type)?.list[authority]?.replace("{customerId}", customerId);
+  const kind = KINDS.find((one) => one.type === type);
+  const path = kind?.list[authority]?.replace("{customerId}", customerId);
   return (
     <Newest<Entity>
       title={title}
       path={path}
-      empty="Nothing is here yet."
+      empty={kind?.writers.includes(authority) === true ? "Nothing is here yet." : "Nothing is here yet. Your administrator adds and assigns them."}
       rowKey={(one) => one.id.id}
       row={(one) => (
         <>

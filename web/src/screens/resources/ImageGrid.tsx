@@ -27,7 +27,7 @@ function Picture({ file, onOpen }: { file: StoredFile; onOpen: () => void }): Re
   );
 }
 
-export function ImageGrid({ query, filters, onOpen }: { query: Query; filters: ReactNode; onOpen: (file: StoredFile) => void }): ReactElement {
+export function ImageGrid({ query, filters, empty, onOpen }: { query: Query; filters: ReactNode; empty: string; onOpen: (file: StoredFile) => void }): ReactElement {
   const [search, setSearch] = useState("");
   const [wanted] = useDebouncedValue(search, 200);
   const pages = useInfiniteQuery({
@@ -46,7 +46,7 @@ export function ImageGrid({ query, filters, onOpen }: { query: Query; filters: R
       </Text>
       {pages.isPending && <Waiting />}
       {pages.isError && <Problem error={pages.error} />}
-      {!pages.isPending && !pages.isError && files.length === 0 && <EmptyState>{t(wanted === "" ? "Nothing is here yet." : "Nothing matches the search.")}</EmptyState>}
+      {!pages.isPending && !pages.isError && files.length === 0 && <EmptyState>{wanted === "" ? empty : t("Nothing matches the search.")}</EmptyState>}
       <SimpleGrid cols={{ base: 2, sm: 3, md: 4, xl: 6 }}>
         {files.map((file) => (
           <Picture key={file.id.id} file={file} onOpen={() => onOpen(file)} />

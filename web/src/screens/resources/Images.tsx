@@ -22,14 +22,14 @@ function Thumbnail({ file }: { file: StoredFile }): ReactElement {
 }
 
 const COLUMNS: Column<StoredFile>[] = [
-  { key: "preview", label: "Preview", text: () => "", show: (row) => <Thumbnail file={row} /> },
-  { key: "title", label: "Title", sortable: true, text: (row) => row.title },
-  { key: "resolution", label: "Size in pixels", text: ({ descriptor }) => ((descriptor?.width ?? 0) > 0 ? `${descriptor?.width} × ${descriptor?.height}` : "") },
-  { key: "size", label: "Size", text: ({ descriptor }) => sizeText(descriptor?.size) },
-  { key: "mediaType", label: "Type", text: ({ descriptor }) => descriptor?.mediaType ?? "" },
-  { key: "public", label: "Public", text: (row) => (row.public === true ? t("Yes") : "") },
-  { key: "system", label: "Of the installation", text: (row) => (isOfSystem(row) ? t("Yes") : ""), show: (row) => (isOfSystem(row) ? <Badge variant="outline">{t("Yes")}</Badge> : "") },
-  { key: "createdTime", label: "Created", width: "11.5rem", sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime },
+  { key: "preview", label: "Preview", px: 80, least: 70, whole: true, text: () => "", show: (row) => <Thumbnail file={row} /> },
+  { key: "title", label: "Title", px: 260, least: 140, sortable: true, text: (row) => row.title },
+  { key: "resolution", label: "Size in pixels", px: 126, least: 110, text: ({ descriptor }) => ((descriptor?.width ?? 0) > 0 ? `${descriptor?.width} × ${descriptor?.height}` : "") },
+  { key: "size", label: "Size", px: 90, least: 80, text: ({ descriptor }) => sizeText(descriptor?.size) },
+  { key: "mediaType", label: "Type", px: 130, least: 100, text: ({ descriptor }) => descriptor?.mediaType ?? "" },
+  { key: "public", label: "Public", px: 90, least: 80, text: (row) => (row.public === true ? t("Yes") : "") },
+  { key: "system", label: "Of the installation", px: 156, least: 100, text: (row) => (isOfSystem(row) ? t("Yes") : ""), show: (row) => (isOfSystem(row) ? <Badge variant="outline">{t("Yes")}</Badge> : "") },
+  { key: "createdTime", label: "Created", px: 200, least: 184, whole: true, sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime },
 ];
 
 export default function Images({ gallery }: { gallery: Gallery }): ReactElement {
@@ -73,7 +73,7 @@ export default function Images({ gallery }: { gallery: Gallery }): ReactElement 
         </Group>
       </Group>
       {view === "grid" ? (
-        <ImageGrid query={query} filters={filters} onOpen={setOpened} />
+        <ImageGrid query={query} filters={filters} empty={t(gallery.hint)} onOpen={setOpened} />
       ) : (
         <DataTable<StoredFile>
           label={t(gallery.label)}
@@ -84,6 +84,7 @@ export default function Images({ gallery }: { gallery: Gallery }): ReactElement 
           sort={{ key: "createdTime", order: "DESC" }}
           onOpen={setOpened}
           filters={filters}
+          whenEmpty={t(gallery.hint)}
         />
       )}
       {opened !== undefined && (

@@ -158,6 +158,7 @@ export default function Resources({ library }: { library: Library }): ReactEleme
         rowKey={(row) => row.id.id}
         sort={{ key: "createdTime", order: "DESC" }}
         onOpen={setOpened}
+        whenEmpty={t(library.hint)}
       />
       {adding && (
         <AddDrawer

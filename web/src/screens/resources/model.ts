@@ -43,6 +43,8 @@ export function symbolPath({ link }: Pick<StoredFile, "link">): string {
 export interface Library {
   path: string;
   label: string;
+  /** What it says as long as nothing is in it. */
+  hint: string;
   /** What every request for its files has. */
   query: Record<string, string | boolean>;
   /** Types that can be added, each with the endings of its files. */
@@ -51,7 +53,7 @@ export interface Library {
 
 export const LIBRARIES: readonly Library[] = [
   {
-    path: "/resources/resources-library", label: "Resource library", query: {},
+    path: "/resources/resources-library", label: "Resource library", hint: "No files yet. Models, key stores and other files that profiles and dashboards name are kept here.", query: {},
     types: [
       { type: "GENERAL", label: "Any file" },
       { type: "LWM2M_MODEL", label: "LwM2M model", accept: ".xml" },
@@ -60,7 +62,7 @@ export const LIBRARIES: readonly Library[] = [
     ],
   },
   {
-    path: "/resources/javascript-library", label: "JavaScript library", query: { resourceType: "JS_MODULE" },
+    path: "/resources/javascript-library", label: "JavaScript library", hint: "No scripts yet. Functions of widgets and dashboards use the modules that are kept here.", query: { resourceType: "JS_MODULE" },
     types: [
       { type: "JS_MODULE", label: "Module", accept: ".js,.mjs", subType: "MODULE" },
       { type: "JS_MODULE", label: "Extension", accept: ".js,.mjs", subType: "EXTENSION" },
@@ -69,7 +71,7 @@ export const LIBRARIES: readonly Library[] = [
 ];
 
 export const GALLERIES = [
-  { path: "/resources/images", label: "Images", subType: "IMAGE", accept: "image/*" },
-  { path: "/resources/scada-symbols", label: "SCADA symbols", subType: "SCADA_SYMBOL", accept: ".svg" },
+  { path: "/resources/images", label: "Images", hint: "No images yet. Upload some for dashboards, maps and profiles, or bring one in from a file.", subType: "IMAGE", accept: "image/*" },
+  { path: "/resources/scada-symbols", label: "SCADA symbols", hint: "No symbols yet. Upload an SVG file, or bring in one of ThingsBoard; widgets show values with it.", subType: "SCADA_SYMBOL", accept: ".svg" },
 ] as const;
 export type Gallery = (typeof GALLERIES)[number];

@@ -2,9 +2,9 @@
 
 import "@xyflow/react/dist/style.css";
 import { useMantineColorScheme } from "@mantine/core";
-import { applyNodeChanges, Background, Controls, MarkerType, MiniMap, ReactFlow, useReactFlow, type Edge, type Node, type NodeChange } from "@xyflow/react";
+import { applyNodeChanges, Background, Controls, MarkerType, MiniMap, ReactFlow, useReactFlow, type AriaLabelConfig, type Edge, type Node, type NodeChange } from "@xyflow/react";
 import { useEffect, useMemo, useState, type DragEvent, type ReactElement } from "react";
-import { t } from "@/i18n";
+import { t, useLanguage } from "@/i18n";
 import { nodeOf } from "@/ruleChain/components";
 import { addNode, move, reach, setFirst } from "@/ruleChain/edits";
 import { NODE } from "@/ruleChain/layout";
@@ -81,8 +81,21 @@ function wiresOf(chain: ChainDocument, counts: ReadonlyMap<string, string>, chos
       ...(names.every((name) => name.toLowerCase() === "failure") ? { style: { stroke: "#c9543e" } } : {}),
     };
   });
-  return chain.first === undefined ? edges : [{ id: ENTRY, source: ENTRY, target: chain.first, selectable: false, focusable: false, markerEnd: { type: MarkerType.ArrowClosed } }, ...edges];
+  return chain.first === undefined ? edges : [{ id: ENTRY, source: ENTRY, target: chain.first, selectable: false, focusable: false, markerEnd: { type: MarkerType.ArrowClosed }, ariaLabel: t("To the first node") }, ...edges];
 }
+
+/** What whoever hears the page is told of boxes, wires and buttons. Boxes are moved by the arrows; the editor deletes, and Ctrl+Z brings back. */
+const spoken = (): Partial<AriaLabelConfig> => ({
+  "node.a11yDescription.default": t("Enter or space selects a node. Arrows move it, Delete removes it, Escape gives it up."),
+  "node.a11yDescription.keyboardDisabled": t("Enter or space selects a node. Arrows move it, Delete removes it, Escape gives it up."),
+  "node.a11yDescription.ariaLiveMessage": ({ x, y }) => t("The node is at {x}, {y} now.", { x, y }),
+  "edge.a11yDescription.default": t("Enter or space selects a connection. Delete removes it, Escape gives it up."),
+  "controls.ariaLabel": t("Zoom"),
+  "controls.zoomIn.ariaLabel": t("Nearer"),
+  "controls.zoomOut.ariaLabel": t("Further away"),
+  "controls.fitView.ariaLabel": t("The whole chain"),
+  "handle.ariaLabel": t("End of a connection"),
+});
 
 interface CanvasProps {
   onWire: (from: string, to: string) => void;
@@ -94,6 +107,9 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
   const { chain, edit, selected, select, classes: known, marks, wire, setWire, live } = useEditor();
   const flow = useReactFlow();
   const { colorScheme } = useMantineColorScheme();
+  const language = useLanguage();
+  // All boxes are drawn again when it is another object.
+  const labels = useMemo(spoken, [language]);
   const [boxes, setBoxes] = useState<Box[]>(() => boxesOf(chain, selected, []));
   useEffect(() => setBoxes((before) => boxesOf(chain, selected, before)), [chain, selected]);
   const counts = useMemo(() => countsOf(chain, marks.wires, live), [chain, marks.wires, live]);
@@ -175,6 +191,7 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
         onlyRenderVisibleElements={chain.nodes.length > 200}
         proOptions={{ hideAttribution: true }}
         aria-label={t("Rule chain")}
+        ariaLabelConfig={labels}
       >
         <Background gap={20} />
         <MiniMap pannable zoomable ariaLabel={t("Overview of the chain")} />

@@ -94,7 +94,7 @@ export function NodePanel({ node, onWire }: { node: ChainNode; onWire: (from: st
     <Stack gap="sm">
       <div>
         <Title order={2} size="h5">
-          {component?.name ?? t("unknown type")}
+          {component === undefined ? t("unknown type") : t(component.name)}
         </Title>
         <Text size="xs" c="var(--soft-text)">
           {definition === undefined ? stored.type : t(definition.description)}

@@ -13,8 +13,8 @@ const NAMES = { FILTER: "Filter", ENRICHMENT: "Enrichment", TRANSFORMATION: "Tra
 export function NodeTypes({ onPick, focus = false }: { onPick: (component: Component) => void; focus?: boolean }): ReactElement {
   const { components } = useEditor();
   const [search, setSearch] = useState("");
-  const found = components.filter(({ name, configurationDescriptor: { nodeDefinition } }) => `${name} ${nodeDefinition.description} ${t(nodeDefinition.description)}`.toLowerCase().includes(search.trim().toLowerCase()));
-  const [first] = found.filter(({ name }) => name.toLowerCase().includes(search.trim().toLowerCase()));
+  const found = components.filter(({ name, configurationDescriptor: { nodeDefinition } }) => `${name} ${t(name)} ${nodeDefinition.description} ${t(nodeDefinition.description)}`.toLowerCase().includes(search.trim().toLowerCase()));
+  const [first] = found.filter(({ name }) => `${name} ${t(name)}`.toLowerCase().includes(search.trim().toLowerCase()));
   return (
     <>
       <TextInput
@@ -28,7 +28,7 @@ export function NodeTypes({ onPick, focus = false }: { onPick: (component: Compo
         onKeyDown={(event) => event.key === "Enter" && first !== undefined && search.trim() !== "" && onPick(first)}
       />
       {CATEGORIES.map((category) => {
-        const some = found.filter(({ type }) => type === category).sort((a, b) => a.name.localeCompare(b.name));
+        const some = found.filter(({ type }) => type === category).sort((a, b) => t(a.name).localeCompare(t(b.name)));
         return some.length === 0 ? null : (
           <div key={category} data-category={category}>
             <Text size="xs" fw={600} c="var(--soft-text)" mt={6}>
@@ -43,7 +43,7 @@ export function NodeTypes({ onPick, focus = false }: { onPick: (component: Compo
                 onDragStart={(event) => event.dataTransfer.setData(DRAGGED, component.clazz)}
                 onClick={() => onPick(component)}
               >
-                {component.name}
+                {t(component.name)}
               </UnstyledButton>
             ))}
           </div>

@@ -52,7 +52,7 @@ export function RuleNodeBox({ data: { node } }: NodeProps<RuleBox>): ReactElemen
     <div className={classes["node"]} data-category={component?.type ?? "UNKNOWN"} data-dim={marks.lit !== undefined && !marks.lit.has(node.key)} data-node-name={node.stored.name}>
       {definition?.inEnabled !== false && <Handle type="target" position={Position.Left} />}
       <span className={classes["kind"]}>
-        {component?.name ?? t("unknown type")}
+        {component === undefined ? t("unknown type") : t(component.name)}
         {debug !== "off" && <b title={t("Debug is on")}> ● {t(debug === "all" ? "debug" : "failures")}</b>}
       </span>
       <span className={classes["name"]}>{node.stored.name}</span>

@@ -10,6 +10,7 @@ import { KINDS } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { EntityPicker } from "@/ui/form/EntityPicker";
 import { TextLink } from "@/ui/feedback";
+import { nameOf } from "@/ui/schemaForm/constants";
 import { typeOf } from "@/ui/schemaForm/schema";
 import type { FieldProps } from "@/ui/schemaForm/SchemaForm";
 
@@ -77,6 +78,15 @@ function Suggested({ field, known }: { field: FieldProps; known: string[] }): Re
   return <Autocomplete {...common} data={known} limit={100} value={typeof field.value === "string" ? field.value : ""} onChange={field.onChange} />;
 }
 
+/** A severity has its name; where it is a pattern, it is written as one. */
+function SeverityField(field: FieldProps): ReactElement {
+  const value = typeof field.value === "string" ? field.value : "";
+  if (field.siblings["dynamicSeverity"] === true || (value !== "" && !SEVERITIES.some((one) => one === value))) {
+    return <Suggested field={field} known={[...SEVERITIES]} />;
+  }
+  return <Select size="xs" label={field.label} data={SEVERITIES.map((one) => ({ value: one, label: t(nameOf(one)) }))} value={value === "" ? null : value} allowDeselect={false} onChange={field.onChange} />;
+}
+
 /** Keys of the tenant's devices are offered; messages may have others. */
 function KeyField(field: FieldProps): ReactElement {
   const keys = useQuery({
@@ -128,7 +138,7 @@ export function nodeField(field: FieldProps): ReactElement | undefined {
     case "deviceProfile":
       return <ProfilesField {...field} />;
     case "severity":
-      return <Suggested field={field} known={[...SEVERITIES]} />;
+      return <SeverityField {...field} />;
     case "entityId":
       return <EntityField {...field} />;
     default:

@@ -68,7 +68,7 @@ export const SETTINGS_FORMS: Readonly<Record<string, SettingsForm>> = {
     test: { path: "/api/admin/settings/testMail", label: "Send a test mail", done: "A mail is on its way to your address." },
     fields: [
       { name: "mailFrom", label: "Sender", required: true },
-      { name: "smtpProtocol", label: "Protocol", type: "select", required: true, options: ["smtp", "smtps"] },
+      { name: "smtpProtocol", label: "Protocol", type: "select", required: true, options: [{ value: "smtp", label: "SMTP" }, { value: "smtps", label: "SMTPS" }] },
       { name: "smtpHost", label: "Mail server", required: true },
       { name: "smtpPort", label: "Port", required: true },
       { name: "timeout", label: "Time-out, ms", required: true },

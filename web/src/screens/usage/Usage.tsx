@@ -74,10 +74,10 @@ export function UsageTable({ compact = false }: { compact?: boolean }): ReactEle
                 <Table.Tr key={key}>
                   <Table.Td>{t(label)}</Table.Td>
                   {!compact && <Table.Td>{t(n < FIRST_OF_MONTH ? "now" : "this month")}</Table.Td>}
-                  <Table.Td ta="end">{formatNumber(used)}</Table.Td>
-                  <Table.Td ta="end">{limit === 0 ? t("none") : formatNumber(limit)}</Table.Td>
+                  <Table.Td ta="end" data-label={t("Used")}>{formatNumber(used)}</Table.Td>
+                  <Table.Td ta="end" data-label={t("Limit")}>{limit === 0 ? t("none") : formatNumber(limit)}</Table.Td>
                   {!compact && (
-                    <Table.Td>
+                    <Table.Td data-empty={limit === 0 || undefined}>
                       {limit === 0 ? <Text size="sm">–</Text> : <Progress value={part} color={part >= 100 ? "red" : part >= 80 ? "yellow" : "teal"} aria-label={t("{label}: {part} % of the limit", { label: t(label), part: Math.round(part) })} />}
                     </Table.Td>
                   )}

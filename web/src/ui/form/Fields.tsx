@@ -70,7 +70,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
     case "code":
       return <CodeField {...common} value={value} change={change} />;
     case "password":
-      return <PasswordInput {...common} autoComplete="new-password" value={text} onChange={(event) => change(event.currentTarget.value)} />;
+      return <PasswordInput {...common} visibilityToggleButtonProps={{ "aria-label": t("Show what is written") }} autoComplete="new-password" value={text} onChange={(event) => change(event.currentTarget.value)} />;
     case "select":
       return <Select {...common} data={options} value={text === "" ? (typeof field.otherwise === "string" ? field.otherwise : null) : text} allowDeselect={false} clearable={field.required !== true && field.otherwise === undefined} onChange={change} />;
     case "several":

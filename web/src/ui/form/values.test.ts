@@ -22,6 +22,7 @@ test("rate limits are read and written as ThingsBoard does", () => {
   expect(ratesText(ratesOf("100:1,x,2000:60"))).toBe("100:1,2000:60");
   expect(ratesText([])).toBeNull();
   expect(wordsOf("SKIP_ALL_FAILURES")).toBe("Skip all failures");
+  expect(["OTA_PACKAGE", "REST_API_RULE_ENGINE_CALL", "ALARM_ACK", "JS_MODULE", "Plain"].map(wordsOf)).toEqual(["OTA package", "REST API rule engine call", "Alarm acknowledged", "JavaScript module", "Plain"]);
 });
 
 test("values of any type, functions with modules and units keep what they are", () => {

@@ -1,5 +1,6 @@
 // What a form is made of, and reading and writing values by their dotted path.
 
+import { titleOf } from "@/ui/words";
 import type { FormAround } from "./around";
 
 export type FormValues = Record<string, unknown>;
@@ -126,9 +127,12 @@ export function fromRows(rows: readonly FormValues[], keyed?: string, keepsKey =
   );
 }
 
+/** Constants whose own words are short for others. */
+const NAMES: Readonly<Record<string, string>> = { ALARM_ACK: "Alarm acknowledged", ALARM_CLEAR: "Alarm cleared", ALARM_DELETE: "Alarm deleted" };
+
 /** Reads `NEXT_PLAIN_NAME` as words. */
 export function wordsOf(name: string): string {
-  return /^[A-Z][A-Z0-9_]*$/.test(name) ? name.charAt(0) + name.slice(1).toLowerCase().replaceAll("_", " ") : name;
+  return NAMES[name] ?? (/^[A-Z][A-Z0-9_]*$/.test(name) ? titleOf(name.split("_")) : name);
 }
 
 export interface RateLimit {

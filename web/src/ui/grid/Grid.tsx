@@ -4,8 +4,8 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, type CSSProperties, type KeyboardEvent, type ReactElement, type ReactNode } from "react";
 import { EmptyState } from "@/ui/feedback";
 import { useRootScale } from "@/ui/rootScale";
-import { groupHeads, itemKey, neededWidth, useCards } from "./cards";
-import { pxOf, shownColumns, type Arrangement, type GridColumn } from "./columns";
+import { groupHeads, itemKey, leftOut, neededWidth, useRoom } from "./cards";
+import { leastOf, pxOf, shownColumns, type Arrangement, type GridColumn } from "./columns";
 import { GridHead } from "./GridHead";
 import { Row } from "./GridRow";
 import classes from "./grid.module.css";
@@ -58,8 +58,8 @@ export interface GridProps<T> {
   empty: ReactNode;
 }
 
-/** Returns how the cells of each column stay in view; the column of check boxes, named "", does so with them. */
-function pinStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick<Arrangement, "pinned" | "widths">, selects: boolean, scale: number): (key: string) => CSSProperties | undefined {
+/** Returns how the cells of each column stay in view, and how narrow those of others may be; the column of check boxes, named "", stays with the first. */
+function cellStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick<Arrangement, "pinned" | "widths">, selects: boolean, scale: number): (key: string) => CSSProperties | undefined {
   const styles = new Map<string, CSSProperties>();
   let from = 0;
   const keep = (key: string, width: number): void => {
@@ -73,6 +73,11 @@ function pinStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick<
   for (const column of kept) {
     keep(column.key, pxOf(column, widths, scale));
   }
+  for (const column of shown) {
+    if (column.least !== undefined && column.whole !== true && widths[column.key] === undefined && !pinned.has(column.key)) {
+      styles.set(column.key, { maxWidth: leastOf(column, widths, scale) });
+    }
+  }
   return (key) => styles.get(key);
 }
 
@@ -84,12 +89,15 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   const { hidden, layout, pinned, widths } = arrangement;
   const scale = useRootScale();
   const rowPx = (props.rowPx ?? ROW_PX) * scale;
-  const shown = useMemo(() => shownColumns(columns, { hidden, layout, pinned }), [columns, hidden, layout, pinned]);
+  const chosen = useMemo(() => shownColumns(columns, { hidden, layout, pinned }), [columns, hidden, layout, pinned]);
   const selects = props.selected !== undefined;
-  const pinStyle = useMemo(() => pinStyles(shown, { pinned, widths }, selects, scale), [shown, pinned, widths, selects, scale]);
   const [selectPx, actionsPx] = [selects ? SELECT_PX * scale : 0, props.actions === undefined ? 0 : (props.actionsWidth ?? ACTIONS_PX) * scale];
-  const total = neededWidth(shown, widths, scale);
-  const cards = useCards(pane, selectPx + total + actionsPx, scale);
+  const mayYield = layout.hidden === undefined;
+  const without = useCallback((width: number) => (mayYield ? leftOut(chosen, widths, scale, width - selectPx - actionsPx) : []), [mayYield, chosen, widths, scale, selectPx, actionsPx]);
+  const { cards, out } = useRoom(pane, selectPx + neededWidth(chosen, widths, scale) + actionsPx, scale, without);
+  const shown = useMemo(() => (cards ? chosen : chosen.filter(({ key }) => !(JSON.parse(out) as string[]).includes(key))), [cards, chosen, out]);
+  const total = shown.reduce((sum, column) => sum + leastOf(column, widths, scale), 0);
+  const cellStyle = useMemo(() => cellStyles(shown, { pinned, widths }, selects, scale), [shown, pinned, widths, selects, scale]);
   const itemPx = cards ? CARD_PX * scale : rowPx;
   const newest = useRef(props);
   newest.current = props;
@@ -162,7 +170,7 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
           sorts={props.sorts ?? []}
           onSort={props.onSort}
           manySorts={props.manySorts === true}
-          pinStyle={pinStyle}
+          cellStyle={cellStyle}
           sticky={props.sticky !== false}
           filters={props.filters}
           selection={props.selected === undefined ? undefined : { state: props.selected.state, toggle: props.selected.toggleAll }}
@@ -195,7 +203,7 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
                 isCard={cards}
                 height={rowPx}
                 columns={shown}
-                pinStyle={pinStyle}
+                cellStyle={cellStyle}
                 onKeys={stableKeys}
                 measure={cards || props.tall === true ? drawn.measureElement : undefined}
               />

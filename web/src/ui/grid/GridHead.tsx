@@ -78,8 +78,8 @@ interface HeadProps<T> {
   onSort: ((sorts: GridSort[]) => void) | undefined;
   /** Whether rows can be sorted by several columns. */
   manySorts: boolean;
-  /** Where columns that stay in view are, from the beginning of the line. */
-  pinStyle: (key: string) => CSSProperties | undefined;
+  /** Where columns that stay in view are, from the beginning of the line, and how narrow others may be. */
+  cellStyle: (key: string) => CSSProperties | undefined;
   sticky: boolean;
   filters: Filters | undefined;
   /** How many of the loaded rows are selected; without it rows can't be. */
@@ -90,12 +90,12 @@ interface HeadProps<T> {
 }
 
 /** Rows and other headers pass below a header that stays. */
-const inFront = (style: CSSProperties | undefined): CSSProperties | undefined => style && { ...style, zIndex: 3 };
+const inFront = (style: CSSProperties | undefined): CSSProperties | undefined => (style?.position === undefined ? style : { ...style, zIndex: 3 });
 
 /** What a header carries that is dragged onto another one. */
 const CARRIED = "text/x-fieldline-column";
 
-export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, pinStyle, sticky, filters, selection, hasActions, cards }: HeadProps<T>): ReactElement {
+export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, cellStyle, sticky, filters, selection, hasActions, cards }: HeadProps<T>): ReactElement {
   const order = (column: GridColumn<T>): "ascending" | "descending" | undefined => {
     const own = sorts.find((sort) => sort.key === column.key);
     return own === undefined ? undefined : own.order === "ASC" ? "ascending" : "descending";
@@ -105,7 +105,7 @@ export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, pi
     <thead className={sticky ? classes["sticky"] : ""}>
       <tr>
         {selection !== undefined && (
-          <th className={classes["narrow"]} style={cards ? undefined : inFront(pinStyle(""))}>
+          <th className={classes["narrow"]} style={cards ? undefined : inFront(cellStyle(""))}>
             <Checkbox size="xs" aria-label={t("Select all that are loaded")} checked={selection.state === "all"} indeterminate={selection.state === "some"} onChange={selection.toggle} />
           </th>
         )}
@@ -121,7 +121,7 @@ export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, pi
             <th
               key={column.key}
               aria-sort={current}
-              style={inFront(pinStyle(column.key))}
+              style={inFront(cellStyle(column.key))}
               draggable
               onDragStart={(event) => event.dataTransfer.setData(CARRIED, column.key)}
               onDragOver={(event) => event.dataTransfer.types.includes(CARRIED) && event.preventDefault()}

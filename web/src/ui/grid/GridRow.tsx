@@ -17,18 +17,19 @@ export interface RowProps<T> {
   isCard: boolean;
   height: number;
   columns: readonly GridColumn<T>[];
-  pinStyle: (key: string) => CSSProperties | undefined;
+  cellStyle: (key: string) => CSSProperties | undefined;
   onKeys: (event: KeyboardEvent, row: T) => void;
   measure: ((element: HTMLElement | null) => void) | undefined;
 }
 
-function RowView<T>({ row, index, newest, isSelected, isCard, height, columns, pinStyle, onKeys, measure }: RowProps<T>): ReactElement {
+function RowView<T>({ row, index, newest, isSelected, isCard, height, columns, cellStyle, onKeys, measure }: RowProps<T>): ReactElement {
   const { rowKey, selected, onOpen, onCell, rowStyle, actions } = newest.current;
   const [first] = columns;
   const content = (column: GridColumn<T>): ReactNode => (column.show === undefined ? column.text(row) : column.show(row));
   const attributes = (column: GridColumn<T>): object => ({
     "data-column": column.key,
-    title: column.show === undefined ? column.text(row) : undefined,
+    // What may be cut is told whole.
+    title: column.show === undefined || (column.least !== undefined && column.whole !== true) ? column.text(row) : undefined,
     onClick: onCell === undefined ? undefined : () => newest.current.onCell?.(row, newest.current.columns.indexOf(column)),
   });
   const acts = actions === undefined ? undefined : <div className={classes["acts"]}>{actions(row)}</div>;
@@ -47,7 +48,7 @@ function RowView<T>({ row, index, newest, isSelected, isCard, height, columns, p
       onDoubleClick={() => newest.current.onDoubleClick?.(row)}
     >
       {selected !== undefined && (
-        <td style={isCard ? undefined : pinStyle("")} onClick={(event) => event.stopPropagation()}>
+        <td style={isCard ? undefined : cellStyle("")} onClick={(event) => event.stopPropagation()}>
           <input type="checkbox" className={classes["check"]} tabIndex={-1} aria-label={t("Select")} checked={isSelected} onChange={() => newest.current.selected?.toggle(row)} />
         </td>
       )}
@@ -76,7 +77,7 @@ function RowView<T>({ row, index, newest, isSelected, isCard, height, columns, p
       )}
       {!isCard &&
         columns.map((column) => (
-          <td key={column.key} style={{ ...column.style?.(row), ...pinStyle(column.key) }} {...attributes(column)}>
+          <td key={column.key} style={{ ...column.style?.(row), ...cellStyle(column.key) }} {...attributes(column)}>
             {content(column)}
           </td>
         ))}
@@ -100,5 +101,5 @@ export const Row = memo(
     before.height === after.height &&
     before.version === after.version &&
     before.columns === after.columns &&
-    before.pinStyle === after.pinStyle,
+    before.cellStyle === after.cellStyle,
 ) as typeof RowView;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cardColumns, drawsCards, groupHeads, itemKey, neededWidth } from "./cards";
+import { cardColumns, drawsCards, groupHeads, itemKey, leftOut, neededWidth } from "./cards";
 import type { GridColumn } from "./columns";
 
 interface Row {
@@ -21,6 +21,14 @@ test("columns need the widths that people gave them, or those of their kind, or 
   expect([neededWidth(columns, { name: 300 }, 1), neededWidth(columns, {}, 1.5)]).toEqual([440, 420]);
   const ofKind = [{ ...column("name"), px: 200 }, column("profile")];
   expect([neededWidth(ofKind, {}, 1), neededWidth(ofKind, {}, 1.5), neededWidth(ofKind, { name: 60 }, 1)]).toEqual([340, 510, 200]);
+});
+
+test("columns that yield are left out one after the other, until the others have their least width", () => {
+  const columns = [{ ...column("name"), least: 100 }, { ...column("profile"), least: 90, yields: 1 }, { ...column("customer"), yields: 2 }];
+  expect([330, 329, 190, 189, 50].map((room) => leftOut(columns, {}, 1, room))).toEqual([[], ["customer"], ["customer"], ["customer", "profile"], ["customer", "profile"]]);
+  // Larger letters and widths that somebody gave need more room.
+  expect([leftOut(columns, {}, 1.5, 330), leftOut(columns, { name: 200 }, 1, 330)]).toEqual([["customer"], ["customer"]]);
+  expect(leftOut([column("name")], {}, 1, 10)).toEqual([]);
 });
 
 test("a card leaves out what is empty, but not what draws itself", () => {

@@ -9,6 +9,12 @@ export interface GridColumn<T> {
   width?: string | undefined;
   /** How wide it begins where nothing else says so, in pixels of letters of the usual size: what it says is cut below that, and others give way. */
   px?: number | undefined;
+  /** How far it gives way where others need room, counted like `px`; otherwise it doesn't. */
+  least?: number | undefined;
+  /** Whether it is never cut, even where it gives way. */
+  whole?: boolean | undefined;
+  /** Left out where there is no room for all columns, those with the highest number first, until somebody chooses columns. */
+  yields?: number | undefined;
   sortable?: boolean;
   /** Not shown until somebody chooses it. */
   hidden?: boolean;
@@ -63,6 +69,9 @@ export const USUAL_PX = 140;
 
 /** Returns how wide a column counts, in pixels. */
 export const pxOf = <T>({ key, px }: GridColumn<T>, widths: Readonly<Record<string, number>>, scale: number): number => widths[key] ?? (px ?? USUAL_PX) * scale;
+
+/** Returns how wide a column is at least, in pixels. */
+export const leastOf = <T>({ key, px, least }: GridColumn<T>, widths: Readonly<Record<string, number>>, scale: number): number => widths[key] ?? (least ?? px ?? USUAL_PX) * scale;
 
 const record = (value: unknown): Record<string, unknown> => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {});
 

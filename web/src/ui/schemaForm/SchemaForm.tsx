@@ -59,7 +59,7 @@ function MapField({ label, schema, value, onChange }: FieldProps): ReactElement 
 function ListField(field: FieldProps): ReactElement {
   const items = Array.isArray(field.value) ? (field.value as unknown[]) : [];
   const item = resolve(field.schema.items ?? { type: "string" }, field.root);
-  const choices = choicesOf(item);
+  const choices = choicesOf(item, field.name);
   const common = { size: "xs" as const, label: field.label, ...describe(field.schema), value: items.map(textOf), onChange: field.onChange };
   if (choices !== undefined) {
     return <MultiSelect {...common} searchable data={offered(choices, common.value)} />;
@@ -155,7 +155,7 @@ function Field(field: FieldProps): ReactElement {
   }
   const common = { size: "xs" as const, label, ...describe(schema) };
   const variants = variantsOf(schema, field.root);
-  const choices = choicesOf(schema);
+  const choices = choicesOf(schema, field.name);
   if (choices !== undefined) {
     const [text, data] = [textOf(value), offered(choices, [textOf(value)])];
     return <Select {...common} data={data} value={data.some((one) => one.value === text) ? text : null} allowDeselect={false} onChange={onChange} />;
@@ -165,7 +165,7 @@ function Field(field: FieldProps): ReactElement {
   }
   switch (schema["x-editor"]) {
     case "password":
-      return <PasswordInput {...common} autoComplete="off" value={textOf(value)} onChange={(event) => onChange(event.currentTarget.value)} />;
+      return <PasswordInput {...common} visibilityToggleButtonProps={{ "aria-label": t("Show what is written") }} autoComplete="off" value={textOf(value)} onChange={(event) => onChange(event.currentTarget.value)} />;
     case "script":
       return <Code field={field} language={schema["x-language"] === "JS" || /js/i.test(field.name) ? "JS" : "TBEL"} />;
     case "json":

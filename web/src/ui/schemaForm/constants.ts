@@ -1,5 +1,7 @@
 // Names of the constants that configurations hold, for forms whose schemas give them no titles.
 
+import { titleOf } from "@/ui/words";
+
 /** Constants whose own words say too little, or are short for others. Nothing is what some have to choose, too. */
 export const NAMES: Readonly<Record<string, string>> = {
   "": "None",
@@ -68,14 +70,11 @@ export const NAMES: Readonly<Record<string, string>> = {
   "cert.PEM": "Certificates in PEM",
 };
 
-/** Words that are not written as others are. */
-const WORDS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(["AI", "API", "AWS", "FIFO", "HTTP", "HTTPS", "ID", "JSON", "MQTT", "OTA", "PEM", "RPC", "SMPP", "SMS", "SMTP", "SNS", "SQS", "TBEL", "TLS", "URL", "XML"].map((word) => [word, word])),
-  JS: "JavaScript",
-  OAUTH2: "OAuth 2",
-  QOS: "QoS",
-  WEBSOCKETS: "WebSockets",
-  TWILIO: "Twilio",
+/** Values that only the field which holds them explains, such as a number or a yes. */
+export const NAMES_OF_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  mailBodyType: { false: "Plain text", true: "HTML", dynamic: "As the template says" },
+  acks: { all: "All replicas", "-1": "All replicas, as -1", "0": "Nobody", "1": "The leader" },
+  smtpProtocol: { smtp: "SMTP", smtps: "SMTPS" },
 };
 
 /** Methods of HTTP are known by what they are. */
@@ -87,8 +86,10 @@ export function nameOf(value: string): string {
   if (own !== undefined || METHODS.has(value) || !/^[A-Z][A-Z0-9_]*$/.test(value)) {
     return own ?? value;
   }
-  return value
-    .split("_")
-    .map((word, at) => WORDS[word] ?? (at === 0 ? word.charAt(0) + word.slice(1).toLowerCase() : word.toLowerCase()))
-    .join(" ");
+  return titleOf(value.split("_"));
+}
+
+/** Reads a value of a field as words. */
+export function nameIn(field: string, value: string): string {
+  return NAMES_OF_FIELDS[field]?.[value] ?? nameOf(value);
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import german from "@/i18n/de.json";
 import nodes from "@/i18n/de.nodes.json";
-import { NAMES, nameOf } from "./constants";
-import { choicesOf, defaultOf, derive, labelOf, resolve, textsOf, variantsOf, type Schema } from "./schema";
+import { NAMES, NAMES_OF_FIELDS, nameOf } from "./constants";
+import { choicesOf, defaultOf, derive, labelOf, offeredBy, resolve, textsOf, variantsOf, type Schema } from "./schema";
 
 const SCHEMA: Schema = {
   $defs: { Every: { type: "object", properties: { type: { const: "EVERY" } } }, Some: { type: "object", properties: { type: { const: "SOME" }, seconds: { type: "integer", default: 60 } } } },
@@ -37,6 +37,14 @@ test("choices and variants have their titles, or else the names of their constan
   expect(variantsOf(how, how)?.variants).toMatchObject([{ value: "ON_EVERY_MESSAGE", label: "On every message" }, { value: "cert.PEM", label: "A certificate" }]);
 });
 
+test("a field names values that say nothing without it, and only its own", () => {
+  const kind: Schema = { enum: ["false", "true", "dynamic", null] };
+  expect(choicesOf(kind, "mailBodyType")?.map(({ label }) => label)).toEqual(["Plain text", "HTML", "As the template says"]);
+  expect(choicesOf(kind, "other")?.map(({ label }) => label)).toEqual(["false", "true", "dynamic"]);
+  const form = { properties: { list: { items: { properties: { acks: { anyOf: [{ enum: ["-1", "0"] }, { type: "null" }] } } } } } };
+  expect(offeredBy(form)).toEqual([{ value: "-1", label: "All replicas, as -1" }, { value: "0", label: "Nobody" }]);
+});
+
 test("a choice that may be missing is one all the same", () => {
   const known = resolve({ anyOf: [{ $ref: "#/$defs/Part" }, { type: "null" }], description: "Where to." }, { $defs: { Part: { type: "string", enum: ["DATA", "METADATA"], description: "A part." } } });
   expect([choicesOf(known)?.map(({ label }) => label), known.description]).toEqual([["Message body", "Metadata"], "Where to."]);
@@ -48,7 +56,8 @@ test("names of constants are among the texts of a form, and have their German ev
   const derived = ["scriptLang", "scope", "direction", "fetchTo", "severity", "requestMethod", "startTimeUnit"].flatMap((name) => choicesOf(derive(null, name)) ?? []);
   expect(derived.length).toBeGreaterThan(20);
   const named = derived.filter(({ value, label }) => label !== value).map(({ label }) => label);
-  expect([...Object.values(NAMES), ...named].filter((text) => !(text in known))).toEqual([]);
+  const ofFields = Object.values(NAMES_OF_FIELDS).flatMap((names) => Object.values(names));
+  expect([...Object.values(NAMES), ...ofFields, ...named].filter((text) => !(text in known))).toEqual([]);
 });
 
 test("a reference to itself ends", () => {
@@ -59,4 +68,5 @@ test("values without a schema get fields by their names and types", () => {
   const { properties } = derive({ scriptLang: "TBEL", jsScript: "", headers: {}, keys: [], password: "", count: 1, on: true });
   expect(properties).toMatchObject({ scriptLang: { enum: ["TBEL", "JS"] }, jsScript: { "x-editor": "script" }, headers: { additionalProperties: { type: "string" } }, keys: { type: "array" }, password: { "x-editor": "password" }, count: { type: "number" }, on: { type: "boolean" } });
   expect(labelOf("startIntervalTimeUnit")).toBe("Start interval time unit");
+  expect(["smtpHost", "clientId", "tlsVersion"].map(labelOf)).toEqual(["SMTP host", "Client ID", "TLS version"]);
 });

@@ -1,6 +1,7 @@
 // The part of JSON Schema that forms are made of, and a schema for values that have none.
 
-import { nameOf } from "./constants";
+import { titleOf } from "@/ui/words";
+import { nameIn, nameOf } from "./constants";
 
 export type Json = Record<string, unknown>;
 
@@ -63,11 +64,11 @@ export interface Variant extends Choice {
   schema: Schema;
 }
 
-/** Returns the choices of a value that is one of some words: `enum`, or `oneOf` constants. */
-export function choicesOf(schema: Schema): Choice[] | undefined {
+/** Returns the choices of a value that is one of some words: `enum`, or `oneOf` constants. The field names what no schema gives a title. */
+export function choicesOf(schema: Schema, field = ""): Choice[] | undefined {
   const constants = schema.oneOf?.every((one) => "const" in one && one.properties === undefined) === true ? schema.oneOf : undefined;
   const list: Schema[] | undefined = schema.enum?.map((one) => ({ const: one })) ?? constants;
-  return list?.filter((one) => one.const !== null).map((one) => ({ value: String(one.const), label: one.title ?? nameOf(String(one.const)) }));
+  return list?.filter((one) => one.const !== null).map((one) => ({ value: String(one.const), label: one.title ?? nameIn(field, String(one.const)) }));
 }
 
 /** Returns the variants of an object with the field that tells them apart. */
@@ -152,22 +153,31 @@ export function derive(value: unknown, name = ""): Schema {
   return { type: typeof value === "number" ? "number" : typeof value === "boolean" ? "boolean" : "string", ...hint };
 }
 
-/** `alarmDetailsBuildJs` → `Alarm details build js`. */
+/** `alarmDetailsBuildJs` → `Alarm details build JavaScript`. */
 export function labelOf(name: string): string {
-  const words = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").replace(/_/g, " ").toLowerCase();
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return titleOf(name.replace(/([a-z\d])([A-Z])/g, "$1 $2").split(/[_ ]/));
+}
+
+/** Returns all that a form of a schema offers to choose from, in any of its variants. */
+export function offeredBy(schema: unknown, field = ""): Choice[] {
+  if (Array.isArray(schema)) {
+    return schema.flatMap((one) => offeredBy(one, field));
+  }
+  if (!isRecord(schema)) {
+    return [];
+  }
+  const { properties, default: _, ...rest } = schema;
+  const inside = [...Object.entries(isRecord(properties) ? properties : {}), ...Object.values(rest).map((one) => [field, one] as const)];
+  return [...(choicesOf(schema, field) ?? []), ...(variantsOf(schema, schema)?.variants ?? []), ...inside.flatMap(([name, one]) => offeredBy(one, name))];
 }
 
 /** Returns the texts that a form of a schema shows: labels, descriptions and choices, in any of its variants. Values that have no name of their own are no texts. */
 export function textsOf(schema: unknown): Set<string> {
-  const found = new Set<string>();
-  const take = (choices: Choice[] | undefined): void => choices?.filter(({ value, label }) => label !== value).forEach(({ label }) => found.add(label));
+  const found = new Set(offeredBy(schema).filter(({ value, label }) => label !== value).map(({ label }) => label));
   const walk = (value: unknown): void => {
     if (Array.isArray(value)) {
       value.forEach(walk);
     } else if (isRecord(value)) {
-      take(choicesOf(value));
-      take(variantsOf(value, value)?.variants);
       const { description, properties, ...rest } = value;
       if (typeof description === "string") {
         found.add(description);

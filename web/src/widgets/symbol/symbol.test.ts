@@ -31,7 +31,7 @@ test("a symbol is its drawing, and what it says about itself under what is store
   expect(symbol?.properties).toEqual({ color: { type: "color", value: "#00ff00" }, label: { type: "text", value: "Pump 1" }, look: { type: "fieldset", value: { size: { type: "number", value: 5 } } } });
 });
 
-test("properties begin with their own default, that of their group over it, and what is stored over both", () => {
+test("properties begin with their own default, whatever their group says of its whole, and what is stored lies over it", () => {
   const size = { id: "size", type: "number", default: 1 };
   const properties = [
     { id: "look", type: "fieldset", default: { size: 2, deep: { on: true } }, properties: [size, { id: "weight", type: "number", default: 4 }, { id: "deep", type: "fieldset", properties: [{ id: "on", type: "switch" }, size] }] },
@@ -49,8 +49,8 @@ test("properties begin with their own default, that of their group over it, and 
           : Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one)]))
         : value;
   const read = (stored: object): unknown => plain(readSymbol(drawing, { properties: stored })?.properties);
-  expect(read({})).toEqual({ look: { size: 2, weight: 4, deep: { on: true, size: 1 } }, lines: [{ size: 7 }, { size: 1 }], emptied: 5, tint: { type: "constant", color: "#000" } });
-  expect(read({ look: { size: 3, deep: { size: 9 } }, lines: [], emptied: null })).toMatchObject({ look: { size: 3, weight: 4, deep: { on: true, size: 9 } }, lines: [], emptied: 0 });
+  expect(read({})).toEqual({ look: { size: 1, weight: 4, deep: { on: false, size: 1 } }, lines: [{ size: 7 }, { size: 1 }], emptied: 5, tint: { type: "constant", color: "#000" } });
+  expect(read({ look: { size: 3, deep: { size: 9 } }, lines: [], emptied: null })).toMatchObject({ look: { size: 3, weight: 4, deep: { on: false, size: 9 } }, lines: [], emptied: 0 });
 });
 
 test("a drawing without metadata is one that never changes, and other files are none", () => {

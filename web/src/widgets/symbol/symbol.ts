@@ -81,7 +81,7 @@ function readProperty(value: unknown, stored: unknown, fill: (pattern: string) =
   const property = object(value);
   const type = text(property["type"]) ?? "text";
   if (type === "fieldset") {
-    return { type, value: readProperties(list(property["properties"]), object(stored), fill, object(property["default"])) };
+    return { type, value: readProperties(list(property["properties"]), object(stored), fill) };
   }
   if (type === "array") {
     const item = { ...property, type: property["arrayItemType"] };
@@ -92,12 +92,12 @@ function readProperty(value: unknown, stored: unknown, fill: (pattern: string) =
   return { type, value: (type === "text" || type === "textarea") && typeof found === "string" ? fill(found) : found };
 }
 
-/** Reads properties; what a group says of its whole lies over what each of them begins with. */
-function readProperties(properties: unknown[], stored: Json, fill: (pattern: string) => string, whole: Json = {}): Record<string, Property> {
+/** Reads properties. A group begins as its parts do: what it says of its whole counts for nothing, as in ThingsBoard. */
+function readProperties(properties: unknown[], stored: Json, fill: (pattern: string) => string): Record<string, Property> {
   return Object.fromEntries(
     properties.map(object).flatMap((property) => {
       const id = text(property["id"]);
-      return id === undefined || property["type"] === "htmlSection" ? [] : [[id, readProperty({ ...property, default: merged(property["default"], whole[id]) }, stored[id], fill)]];
+      return id === undefined || property["type"] === "htmlSection" ? [] : [[id, readProperty(property, stored[id], fill)]];
     }),
   );
 }

@@ -130,11 +130,11 @@ export function propertyFields(properties: readonly unknown[], before = ""): For
   });
 }
 
-/** Returns what a property begins with; what a group says of its whole counts before what its parts say. */
+/** Returns what a property begins with. A group begins as its parts do: what it says of its whole counts for nothing, as in ThingsBoard. */
 function beginningOf(property: Json): unknown {
   switch (property["type"]) {
     case "fieldset":
-      return merged(propertyBeginnings(list(property["properties"])), object(property["default"]));
+      return propertyBeginnings(list(property["properties"]));
     case "array":
       return list(property["default"]);
     default:

@@ -74,6 +74,8 @@ export function alarmColumns(keys: readonly DataKey[], ask: Ask, leads: boolean)
       names: [key.name, key.label, ...(base?.names ?? [])],
       width: own.width,
       px: base?.px,
+      // A width that the dashboard gives is kept.
+      ...(own.width === undefined ? { least: base?.least, whole: base?.whole, yields: base?.yields } : {}),
       hidden: own.hidden,
       hideable: own.hideable,
       sortable: own.sortable && (base?.sort !== undefined || type !== undefined),
