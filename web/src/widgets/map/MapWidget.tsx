@@ -20,6 +20,8 @@ const MapGroups = lazy(() => import("./MapGroups"));
 const MapList = lazy(() => import("./MapList"));
 const MapTimeline = lazy(() => import("./MapTimeline"));
 
+/** Tiles wait no longer than this for what the map will be fitted to: of where nothing is they would be loaded in vain. Milliseconds. */
+const TILES_WAIT_MS = 1_000;
 /** How much of a map its list covers, pixels. */
 const LIST_WIDTH = 240;
 
@@ -81,17 +83,21 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
     return () => made.destroy();
   }, [model]);
   useEffect(() => {
-    const choice = model.tiles[tile] ?? model.tiles[0];
-    if (view !== undefined && choice !== undefined) {
-      view.showTiles(choice);
-    }
-  }, [view, model, tile]);
-  useEffect(() => {
     if (view !== undefined && typeof picture === "object") {
       view.showPicture(picture.url, picture.aspect);
     }
   }, [view, picture]);
   useEffect(() => view?.setItems(shown, editing !== undefined, beside), [view, shown, editing, beside]);
+  const isComing = model.fit && model.center === undefined && sources.some(({ waiting }) => waiting === true);
+  // After what the map is fitted to.
+  useEffect(() => {
+    const choice = model.tiles[tile] ?? model.tiles[0];
+    if (view === undefined || choice === undefined) {
+      return undefined;
+    }
+    const timer = setTimeout(() => view.showTiles(choice), isComing ? TILES_WAIT_MS : 0);
+    return () => clearTimeout(timer);
+  }, [view, model, tile, isComing]);
 
   const editable = mayEdit(model);
   const placed = shown.filter(isPlaced).length;
