@@ -141,6 +141,56 @@ test("maps show and follow places, and foreign text and code stay harmless", asy
   await expect(page).toHaveURL(/state=/);
 });
 
+test("markers of one place are spread by a click, and a trip keeps to the places that were told", async ({ page, program }) => {
+  await page.route(/^https:/, (route) => route.abort());
+  for (let n = 0; n < 3; n++) {
+    const stacked = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: `Stacked ${n}`, type: "default" });
+    await program.call("TENANT_ADMIN", `/api/plugins/telemetry/DEVICE/${stacked.id.id}/SERVER_SCOPE`, { latitude: 48, longitude: 9 }).catch(() => undefined);
+  }
+  const now = Date.now();
+  await program.send("A1_TEST_TOKEN", [48, 49].map((latitude, n) => ({ ts: now - 40_000 + n * 20_000, values: { latitude, longitude: 9 } })) as unknown as Record<string, unknown>);
+  const board = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/dashboard", {
+    title: "Stacked",
+    configuration: {
+      ...configuration,
+      widgets: {
+        stack: widget("system.map", "Stack", {
+          mapType: "geoMap",
+          mapPageSize: 2,
+          markers: [layer({ dsEntityAliasId: "stacked", xKey: place("latitude", "attribute"), yKey: place("longitude", "attribute"), markerClustering: { enable: true } })],
+          mapActionButtons: [{ label: "", icon: "mdi:map-marker", action: { type: "openDashboardState", targetDashboardStateId: "other" } }],
+        }),
+        trip: widget("system.trip_map", "Trip", { mapType: "geoMap", trips: [layer()], tripTimeline: { showTimelineControl: true, timeStep: 1_000, snapToRealLocation: true } }),
+      },
+      states: { ...configuration.states, default: { name: "Maps", root: true, layouts: { main: { widgets: { stack: places["globe"], trip: places["plan"] }, gridSettings: { columns: 24 } } } } },
+      entityAliases: { ...configuration.entityAliases, stacked: aliasOf("stacked", "Stacked") },
+    },
+  });
+  await logIn(page, program, "TENANT_ADMIN", `/dashboards/${board.id.id}`);
+  const stack = page.getByRole("region", { name: "Stack", exact: true });
+  await expect(stack.getByText("2 of 3 entities are shown")).toBeVisible();
+  await expect(stack.getByRole("button", { name: "Map marker" }).locator("svg")).toBeVisible();
+  await stack.getByRole("button", { name: "2 here. Zooms in." }).click();
+  const markers = stack.locator(".leaflet-marker-icon");
+  await expect(markers).toHaveText([/Stacked/, /Stacked/]);
+  const [one, other] = await Promise.all([0, 1].map((n) => markers.nth(n).boundingBox()));
+  expect(Math.hypot((one?.x ?? 0) - (other?.x ?? 0), (one?.y ?? 0) - (other?.y ?? 0))).toBeGreaterThan(60);
+  await markers.first().click();
+  await expect(stack.locator(".leaflet-popup-content")).toContainText("Stacked");
+
+  const trip = page.getByRole("region", { name: "Trip", exact: true });
+  const marker = trip.locator(".leaflet-marker-icon");
+  await trip.getByRole("slider", { name: "Moment" }).focus();
+  await page.keyboard.press("Home");
+  await expect.poll(async () => trip.locator("output").textContent()).not.toBe("");
+  const start = await marker.boundingBox();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  expect((await marker.boundingBox())?.y).toBe(start?.y);
+  await page.keyboard.press("End");
+  await expect.poll(async () => (await marker.boundingBox())?.y).toBeLessThan(start?.y ?? 0);
+});
+
 test("a thing is placed on the plan, and its place is kept", async ({ page, program }) => {
   const kept = await program.call<{ id: { id: string } }>("TENANT_ADMIN", "/api/device", { name: "New thing", type: "default" });
   const settings = {

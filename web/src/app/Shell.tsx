@@ -25,10 +25,14 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
   useEffect(close, [path, close]);
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
-    // What led here is gone, such as a row of a list: the keyboard goes on within the screen, and not before the menu.
-    if (document.activeElement === document.body) {
-      main.current?.focus({ preventScroll: true });
-    }
+    // What led here is gone, such as a row of a list: the keyboard goes on within the screen, and not before the menu. Focus needs to know
+    // where everything lies, which the browser finds out for the next frame anyway.
+    const frame = requestAnimationFrame(() => {
+      if (document.activeElement === document.body) {
+        main.current?.focus({ preventScroll: true });
+      }
+    });
+    return () => cancelAnimationFrame(frame);
   }, [path]);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 240, breakpoint: "sm", collapsed: { mobile: !opened } }} padding="md">

@@ -86,7 +86,7 @@ export class MapView {
       ...common,
       point: (item, step, at) =>
         this.popups.show(item, at, item.layer.trip.pointTooltip, [0, 0], { ...times(item.steps), ...this.valuesAt(item, step.ts), time: step.ts }, true),
-    });
+    }, model.timeline?.snaps === true);
     this.popups = new Popups(this.map, () => this.items, () => [...this.items.map(({ data }) => data), ...this.beside], events.tag);
     this.tiles = isGeo ? new TileBackground(this.map, events.background) : undefined;
     // Whoever has moved the map is not moved back by new values.

@@ -3,6 +3,7 @@
 import { Button, Select } from "@mantine/core";
 import { lazy, Suspense, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import { latestOf } from "@/dashboard/source";
+import { Icon } from "@/icons/Icon";
 import { plural, t } from "@/i18n";
 import { EmptyState, notify } from "@/ui/feedback";
 import { useImage } from "@/ui/images";
@@ -20,6 +21,8 @@ const MapGroups = lazy(() => import("./MapGroups"));
 const MapList = lazy(() => import("./MapList"));
 const MapTimeline = lazy(() => import("./MapTimeline"));
 
+/** Tiles wait no longer than this for what the map will be fitted to: of where nothing is they would be loaded in vain. Milliseconds. */
+const TILES_WAIT_MS = 1_000;
 /** How much of a map its list covers, pixels. */
 const LIST_WIDTH = 240;
 
@@ -81,18 +84,27 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
     return () => made.destroy();
   }, [model]);
   useEffect(() => {
-    const choice = model.tiles[tile] ?? model.tiles[0];
-    if (view !== undefined && choice !== undefined) {
-      view.showTiles(choice);
-    }
-  }, [view, model, tile]);
-  useEffect(() => {
     if (view !== undefined && typeof picture === "object") {
       view.showPicture(picture.url, picture.aspect);
     }
   }, [view, picture]);
   useEffect(() => view?.setItems(shown, editing !== undefined, beside), [view, shown, editing, beside]);
+  const isComing = model.fit && model.center === undefined && sources.some(({ waiting }) => waiting === true);
+  // After what the map is fitted to.
+  useEffect(() => {
+    const choice = model.tiles[tile] ?? model.tiles[0];
+    if (view === undefined || choice === undefined) {
+      return undefined;
+    }
+    const timer = setTimeout(() => view.showTiles(choice), isComing ? TILES_WAIT_MS : 0);
+    return () => clearTimeout(timer);
+  }, [view, model, tile, isComing]);
 
+  const cut = sources.find(({ source, entities, total }) => source.pageSize !== undefined && entities.length >= source.pageSize && total > entities.length);
+  const notes = [
+    ...(cut === undefined ? [] : [`${t("{n} of {total} entities are shown", { n: cut.entities.length, total: cut.total })}.`]),
+    ...(background.missing ? [t("The map's pictures can't be loaded. Places are right.")] : background.approximated ? [t("The chosen map needs a program of its own. This is the nearest one without.")] : []),
+  ];
   const editable = mayEdit(model);
   const placed = shown.filter(isPlaced).length;
   const hasPicture = model.kind === "geo" || typeof picture === "object";
@@ -120,9 +132,9 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
               <MapGroups groups={groups} hidden={hidden} onChange={setHidden} />
             </Suspense>
           )}
-          {model.buttons.map(({ label, color, source }) => (
-            <Button key={source} size="compact-sm" variant="default" {...(color === undefined ? {} : { style: { color: inkColor(color) } })} onClick={() => act(source, undefined)}>
-              {label}
+          {model.buttons.map(({ label, icon, name, color, source }) => (
+            <Button key={source} size="compact-sm" variant="default" aria-label={name} title={name} {...(color === undefined ? {} : { style: { color: inkColor(color) } })} onClick={() => act(source, undefined)}>
+              <Icon name={icon} /> {label}
             </Button>
           ))}
           <Button size="compact-sm" variant="default" onClick={() => view?.fitAll()}>
@@ -141,13 +153,10 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
           {listed && <MapList items={shown} onChoose={(item) => view?.goTo(item, LIST_WIDTH)} onClose={() => setListed(false)} />}
           {view !== undefined && editing !== undefined && <MapEdit view={view} model={model} items={items} state={editing} onState={setEditing} />}
         </Suspense>
-        {background.missing && (
+        {notes.length > 0 && (
           <div className={classes["note"]} role="status">
-            {t("The map's pictures can't be loaded. Places are right.")}
+            {notes.join(" ")}
           </div>
-        )}
-        {!background.missing && background.approximated && (
-          <div className={classes["note"]}>{t("The chosen map needs a program of its own. This is the nearest one without.")}</div>
         )}
       </div>
       {view !== undefined && model.timeline !== undefined && (

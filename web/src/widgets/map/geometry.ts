@@ -155,8 +155,11 @@ export function stepsOf(layer: Pick<MapLayer, "x" | "y">, entity: EntityValues, 
   });
 }
 
-/** Returns where something is at a moment: between two steps in a straight line, before and after all of them at the end. */
-export function placeAt(steps: readonly Step[], ts: number): { place: Place; n: number } | undefined {
+/**
+ * Returns where something is at a moment: between two steps in a straight line, or, if it is to be where it told to be, at the step before. It
+ * is at the end before and after all of them.
+ */
+export function placeAt(steps: readonly Step[], ts: number, snaps = false): { place: Place; n: number } | undefined {
   const [first, last] = [steps[0], steps.at(-1)];
   if (first === undefined || last === undefined) {
     return undefined;
@@ -173,6 +176,9 @@ export function placeAt(steps: readonly Step[], ts: number): { place: Place; n: 
   if (before === undefined || after === undefined || ts >= last.ts || before === after) {
     return { place: last.place, n: steps.length - 1 };
   }
+  if (snaps) {
+    return { place: before.place, n: low };
+  }
   const share = (ts - before.ts) / (after.ts - before.ts || 1);
   return { place: [before.place[0] + share * (after.place[0] - before.place[0]), before.place[1] + share * (after.place[1] - before.place[1])], n: low };
 }
@@ -187,4 +193,21 @@ export function bearing([fromX, fromY]: Place, [toX, toY]: Place, kind: "geo" | 
   const y = Math.sin(east) * Math.cos(toX * radians);
   const x = Math.cos(fromX * radians) * Math.sin(toX * radians) - Math.sin(fromX * radians) * Math.cos(toX * radians) * Math.cos(east);
   return (Math.atan2(y, x) / radians + 360) % 360;
+}
+
+/** Distance of two markers that stand beside each other, and of the first ones from the place, pixels. */
+const BESIDE = 40;
+
+/** Returns how far from their place so many markers are put, in rings around it. */
+export function spreadOffsets(count: number): [number, number][] {
+  const offsets: [number, number][] = [];
+  for (let ring = 1; offsets.length < count; ring++) {
+    const most = Math.floor(2 * Math.PI * ring);
+    const here = Math.min(most, count - offsets.length);
+    for (let n = 0; n < here; n++) {
+      const angle = (2 * Math.PI * n) / here - Math.PI / 2;
+      offsets.push([Math.cos(angle) * BESIDE * ring, Math.sin(angle) * BESIDE * ring]);
+    }
+  }
+  return offsets;
 }

@@ -1,19 +1,39 @@
-// Near places as one, by zoom: from the closest zoom on, whatever is within a distance of a place comes together with it, and what has come
-// together goes on as one place in the middle of it. Only the zooms that somebody looks at are worked out, and those closer than them.
+// Near places as one: at a zoom, whatever is within a distance of a place comes together with it and is one place in their middle. It begins
+// a few zooms closer, so that what is left is spread evenly, and not at the closest zoom: that would go through all places a dozen times
+// before a map shows them. Only the zooms that somebody looks at are worked out.
 
 /** A tile has so many pixels each way. */
 const TILE = 256;
+/** So many zooms closer than the one that is looked at, what is near comes together first. */
+const CLOSER = 2;
 
 /** One or several places at a zoom. */
 export interface Found {
   /** Which of the grouped places it is, if it is alone. */
   alone: number | undefined;
-  /** Tells it from others. */
+  /** Tells it from others of its zoom. */
   node: number;
+  zoom: number;
   count: number;
   /** The middle. */
   lng: number;
   lat: number;
+}
+
+/** So many groups on a plane of size 1: how many places each has, and the first and last one of the chain of them. */
+interface Level {
+  size: number;
+  xs: Float64Array;
+  ys: Float64Array;
+  counts: Int32Array;
+  firsts: Int32Array;
+  lasts: Int32Array;
+}
+/** A level with the chains of places: which one comes before another. */
+type Chained = Level & { before: Int32Array };
+
+function emptyLevel(most: number): Level {
+  return { size: 0, xs: new Float64Array(most), ys: new Float64Array(most), counts: new Int32Array(most), firsts: new Int32Array(most), lasts: new Int32Array(most) };
 }
 
 const toX = (lng: number): number => lng / 360 + 0.5;
@@ -31,62 +51,101 @@ function toLat(y: number): number {
 
 const hash = (x: number, y: number): number => Math.imul(x, 0x9e3779b1) ^ Math.imul(y, 0x85ebca6b);
 
+/** Brings together what is within a distance. This runs many thousand times before it is compiled, so that it is plain. */
+function joined({ size, xs, ys, counts, firsts, lasts }: Level, before: Int32Array, distance: number): Level {
+  const level = emptyLevel(size);
+  const nearest = distance * distance;
+  // Squares twice as wide as the distance: whatever is near a place is in four of them at most. Those that share a number are in one chain.
+  const scale = 0.5 / distance;
+  const mask = 2 ** Math.ceil(Math.log2(size + 1)) - 1;
+  const newest = new Int32Array(mask + 1).fill(-1);
+  const older = new Int32Array(size);
+  for (let n = 0; n < size; n++) {
+    const square = hash(((xs[n] ?? 0) * scale) | 0, ((ys[n] ?? 0) * scale) | 0) & mask;
+    older[n] = newest[square] ?? -1;
+    newest[square] = n;
+  }
+  const done = new Uint8Array(size);
+  for (let n = 0; n < size; n++) {
+    if (done[n] === 1) {
+      continue;
+    }
+    done[n] = 1;
+    const x = xs[n] ?? 0;
+    const y = ys[n] ?? 0;
+    const lastColumn = ((x + distance) * scale) | 0;
+    const lastRow = ((y + distance) * scale) | 0;
+    let count = counts[n] ?? 1;
+    let sumX = x * count;
+    let sumY = y * count;
+    let last = lasts[n] ?? n;
+    for (let column = ((x - distance) * scale) | 0; column <= lastColumn; column++) {
+      for (let row = ((y - distance) * scale) | 0; row <= lastRow; row++) {
+        for (let other = newest[hash(column, row) & mask] ?? -1; other >= 0; other = older[other] ?? -1) {
+          if (done[other] === 0) {
+            const dx = (xs[other] ?? 0) - x;
+            const dy = (ys[other] ?? 0) - y;
+            if (dx * dx + dy * dy <= nearest) {
+              const more = counts[other] ?? 1;
+              done[other] = 1;
+              count += more;
+              sumX += (xs[other] ?? 0) * more;
+              sumY += (ys[other] ?? 0) * more;
+              before[firsts[other] ?? other] = last;
+              last = lasts[other] ?? other;
+            }
+          }
+        }
+      }
+    }
+    const group = level.size++;
+    level.xs[group] = sumX / count;
+    level.ys[group] = sumY / count;
+    level.counts[group] = count;
+    level.firsts[group] = firsts[n] ?? n;
+    level.lasts[group] = last;
+  }
+  return level;
+}
+
 export class Grouping {
-  /** Where places and groups are on a plane of size 1: first the places, then the groups. */
-  private readonly xs: Float64Array;
-  private readonly ys: Float64Array;
-  private readonly counts: Int32Array;
-  /** The parts of a group: its first one, and which part follows another. */
-  private readonly parts: Int32Array;
-  private readonly following: Int32Array;
-  /** At which zoom each was put in its place at last. */
-  private readonly done: Int32Array;
-  private used: number;
-  /** What there is at each zoom, from the one on at which nothing is grouped. */
-  private readonly levels: Int32Array[];
-  /** Places by squares: the last one of those that share a number, and the one before another. */
-  private readonly last: Int32Array;
-  private readonly before: Int32Array;
+  /** The places by themselves. */
+  private readonly places: Level;
+  private readonly levels = new Map<number, Chained>();
 
   /** `placeOf` returns longitude and latitude of one of so many places; `radius` is in pixels. */
   constructor(
-    private readonly size: number,
+    size: number,
     placeOf: (n: number) => readonly [number, number],
     private readonly radius: number,
     private readonly maxZoom: number,
   ) {
-    const most = Math.max(1, 2 * size);
-    this.xs = new Float64Array(most);
-    this.ys = new Float64Array(most);
-    this.counts = new Int32Array(most).fill(1);
-    this.parts = new Int32Array(most).fill(-1);
-    this.following = new Int32Array(most).fill(-1);
-    this.done = new Int32Array(most).fill(-1);
-    this.before = new Int32Array(most);
-    this.last = new Int32Array(2 ** Math.ceil(Math.log2(most + 1)));
-    this.used = size;
-    const all = new Int32Array(size);
+    const places = emptyLevel(size);
     for (let n = 0; n < size; n++) {
       const place = placeOf(n);
-      this.xs[n] = toX(place[0]);
-      this.ys[n] = toY(place[1]);
-      all[n] = n;
+      places.xs[n] = toX(place[0]);
+      places.ys[n] = toY(place[1]);
+      places.counts[n] = 1;
+      places.firsts[n] = n;
+      places.lasts[n] = n;
     }
-    this.levels = [all];
+    places.size = size;
+    this.places = places;
   }
 
   /** Returns what there is at a zoom between two longitudes and latitudes; the west may lie beyond the east, across the date line. */
-  at(zoom: number, [west, south, east, north]: readonly [number, number, number, number]): Found[] {
-    const level = this.level(zoom);
+  at(wanted: number, [west, south, east, north]: readonly [number, number, number, number]): Found[] {
+    const zoom = Math.max(0, Math.min(Math.floor(wanted), this.maxZoom + 1));
+    const { size, xs, ys, counts, firsts } = this.level(zoom);
     const inward = (lng: number): number => ((((lng + 180) % 360) + 360) % 360) - 180;
     const [from, to] = east - west >= 360 ? [-180, 180] : [inward(west), east === 180 ? 180 : inward(east)];
     const [top, bottom] = [toY(Math.min(90, north)), toY(Math.max(-90, south))];
     const within = (least: number, most: number): Found[] => {
       const found: Found[] = [];
-      for (const node of level) {
-        const [x, y] = [this.xs[node] ?? 0, this.ys[node] ?? 0];
+      for (let node = 0; node < size; node++) {
+        const [x, y, count] = [xs[node] ?? 0, ys[node] ?? 0, counts[node] ?? 1];
         if (x >= least && x <= most && y >= top && y <= bottom) {
-          found.push({ alone: node < this.size ? node : undefined, node, count: this.counts[node] ?? 1, lng: toLng(x), lat: toLat(y) });
+          found.push({ alone: count === 1 ? firsts[node] : undefined, node, zoom, count, lng: toLng(x), lat: toLat(y) });
         }
       }
       return found;
@@ -95,91 +154,27 @@ export class Grouping {
   }
 
   /** Returns which places have come together in what was found. */
-  membersOf({ node }: Found): number[] {
+  membersOf({ node, zoom }: Found): number[] {
+    const { lasts, before } = this.level(zoom);
     const members: number[] = [];
-    const waiting = [node];
-    for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
-      if (one < this.size) {
-        members.push(one);
-      }
-      for (let part = this.parts[one] ?? -1; part >= 0; part = this.following[part] ?? -1) {
-        waiting.push(part);
-      }
+    for (let one = lasts[node] ?? -1; one >= 0; one = before[one] ?? -1) {
+      members.push(one);
     }
     return members;
   }
 
-  private level(zoom: number): Int32Array {
-    const wanted = this.maxZoom + 1 - Math.max(0, Math.min(Math.floor(zoom), this.maxZoom + 1));
-    let level = this.levels.at(-1) ?? new Int32Array();
-    while (this.levels.length <= wanted) {
-      level = this.joined(level, this.maxZoom + 1 - this.levels.length);
-      this.levels.push(level);
-    }
-    return this.levels[wanted] ?? level;
-  }
-
-  /** Brings together what is near each other at a zoom. This runs some hundred thousand times before it is compiled, so that it is plain. */
-  private joined(level: Int32Array, zoom: number): Int32Array {
-    const { xs, ys, counts, parts, following, done, last, before } = this;
-    const distance = this.radius / (TILE * 2 ** zoom);
-    const nearest = distance * distance;
-    // Squares twice as wide as the distance: whatever is near a place is in four of them at most.
-    const scale = 0.5 / distance;
-    const mask = last.length - 1;
-    last.fill(-1);
-    for (let at = 0; at < level.length; at++) {
-      const node = level[at] ?? 0;
-      const square = hash(((xs[node] ?? 0) * scale) | 0, ((ys[node] ?? 0) * scale) | 0) & mask;
-      before[node] = last[square] ?? -1;
-      last[square] = node;
-    }
-    const next = new Int32Array(level.length);
-    let n = 0;
-    for (let at = 0; at < level.length; at++) {
-      const node = level[at] ?? 0;
-      if (done[node] === zoom) {
-        continue;
+  private level(zoom: number): Chained {
+    let level = this.levels.get(zoom);
+    if (level === undefined) {
+      const before = new Int32Array(this.places.size).fill(-1);
+      let reached = this.places;
+      // Closer than the closest zoom that groups, each place is alone.
+      for (let closer = Math.min(zoom + CLOSER, this.maxZoom); closer >= zoom; closer--) {
+        reached = joined(reached, before, this.radius / (TILE * 2 ** closer));
       }
-      done[node] = zoom;
-      const x = xs[node] ?? 0;
-      const y = ys[node] ?? 0;
-      const lastColumn = ((x + distance) * scale) | 0;
-      const lastRow = ((y + distance) * scale) | 0;
-      const own = counts[node] ?? 1;
-      let count = own;
-      let sumX = x * own;
-      let sumY = y * own;
-      let part = -1;
-      for (let column = ((x - distance) * scale) | 0; column <= lastColumn; column++) {
-        for (let row = ((y - distance) * scale) | 0; row <= lastRow; row++) {
-          for (let other = last[hash(column, row) & mask] ?? -1; other >= 0; other = before[other] ?? -1) {
-            const dx = (xs[other] ?? 0) - x;
-            const dy = (ys[other] ?? 0) - y;
-            if (dx * dx + dy * dy <= nearest && done[other] !== zoom) {
-              const more = counts[other] ?? 1;
-              done[other] = zoom;
-              count += more;
-              sumX += (xs[other] ?? 0) * more;
-              sumY += (ys[other] ?? 0) * more;
-              following[other] = part;
-              part = other;
-            }
-          }
-        }
-      }
-      if (part < 0) {
-        next[n++] = node;
-        continue;
-      }
-      const group = this.used++;
-      following[node] = part;
-      parts[group] = node;
-      counts[group] = count;
-      xs[group] = sumX / count;
-      ys[group] = sumY / count;
-      next[n++] = group;
+      level = { ...reached, before };
+      this.levels.set(zoom, level);
     }
-    return n === level.length ? level : next.subarray(0, n);
+    return level;
   }
 }

@@ -58,7 +58,6 @@ function shapeText(layer: MapLayer, entity: EntityValues): string | undefined {
 
 /** An item as its layer says it is. Texts are made when somebody reads them: of ten thousand things few are near enough to show theirs. */
 class EntityItem implements MapItem {
-  readonly id: string;
   readonly place: Place | undefined;
   readonly line: Nested[] | undefined;
   readonly circle: Circle | undefined;
@@ -69,6 +68,7 @@ class EntityItem implements MapItem {
   readonly imageSize: number;
   private known: Json | undefined;
   private written: string | undefined;
+  private named: string | undefined;
 
   constructor(
     readonly layer: MapLayer,
@@ -77,7 +77,6 @@ class EntityItem implements MapItem {
     private readonly index: number,
     kind: "geo" | "image",
   ) {
-    this.id = `${layer.id}/${entity.id.id}`;
     this.steps = layer.kind === "trips" ? stepsOf(layer, entity, kind) : NO_STEPS;
     this.place = layer.kind === "markers" ? placeOf(layer, entity, kind) : this.steps.at(-1)?.place;
     this.line = layer.kind === "polygons" || layer.kind === "polylines" ? readLine(shapeText(layer, entity), layer.kind === "polygons") : undefined;
@@ -86,6 +85,11 @@ class EntityItem implements MapItem {
     this.stroke = colorFor(strokeColor(layer), entity);
     this.image = layer.marker.type === "image" ? layer.marker.image : "";
     this.imageSize = layer.marker.size;
+  }
+
+  get id(): string {
+    this.named ??= `${this.layer.id}/${this.entity.id.id}`;
+    return this.named;
   }
 
   get data(): Json {
@@ -102,25 +106,24 @@ class EntityItem implements MapItem {
 
 /** Makes the items of a map; those whose entity hasn't changed stay the same objects. */
 export class ItemMaker {
-  private made: MapItem[] = [];
+  /** What each layer has made of its entities. */
+  private made = new Map<MapLayer, MapItem[]>();
 
   constructor(private readonly model: MapModel) {}
 
   make(sources: readonly SourceValues[]): MapItem[] {
-    const known = new Map(this.made.map((item) => [item.id, item]));
-    this.made = this.model.layers.flatMap((layer) => {
+    return this.model.layers.flatMap((layer) => {
+      const known = new Map(this.made.get(layer)?.map((item) => [item.entity, item]));
       const make = (place: number): MapItem[] => {
         const { entities, source } = sources[place] ?? { entities: [], source: undefined };
-        return entities.map((entity, n): MapItem => {
-          const before = known.size === 0 ? undefined : known.get(`${layer.id}/${entity.id.id}`);
-          return before?.entity === entity ? before : new EntityItem(layer, entity, source, n, this.model.kind);
-        });
+        return entities.map((entity, n) => known.get(entity) ?? new EntityItem(layer, entity, source, n, this.model.kind));
       };
       const own = make(layer.source);
       // Of two sources with the same entity, the first one counts.
-      return layer.moreSources.length === 0 ? own : [...new Map([...layer.moreSources.toReversed().flatMap(make), ...own].map((item) => [item.id, item])).values()];
+      const items = layer.moreSources.length === 0 ? own : [...new Map([...layer.moreSources.toReversed().flatMap(make), ...own].map((item) => [item.id, item])).values()];
+      this.made.set(layer, items);
+      return items;
     });
-    return this.made;
   }
 }
 
@@ -161,6 +164,7 @@ async function worked(layer: MapLayer, items: MapItem[], all: Json[], aspect: nu
     const place: Place | undefined = typeof moved?.x === "number" && typeof moved.y === "number" ? [moved.x, moved.y] : item.place;
     return {
       ...item,
+      id: item.id,
       data: item.data,
       label: typeof labels[n] === "string" ? fillMarkup(labels[n], item.data, layer.keys) : item.label,
       color: safeColor(colors[n]) ?? item.color,

@@ -74,6 +74,8 @@ export interface Clustering {
   enabled: boolean;
   radius: number;
   maxZoom: number | undefined;
+  /** Whether a click on a group opens it. */
+  zoomOnClick: boolean;
 }
 
 export interface MapLayer {
@@ -197,6 +199,7 @@ function readClustering(layer: Json): Clustering {
     enabled: stored["enable"] === true,
     radius: Math.max(1, number(stored["maxClusterRadius"]) ?? 80),
     maxZoom: number(stored["maxZoom"]),
+    zoomOnClick: stored["zoomOnClick"] !== false,
   };
 }
 

@@ -3,7 +3,7 @@ import type { EntityValues } from "@/dashboard/source";
 import { readKey } from "@/dashboard/model";
 import { marked } from "marked";
 import { escapeMarkdown, fillMarkup, formatted } from "./formatted";
-import { bearing, mapRings, placeAt, placeOf, readCircle, readLine, ringsOf, stepsOf, withRings, type Nested, type Place } from "./geometry";
+import { bearing, mapRings, placeAt, placeOf, readCircle, readLine, ringsOf, spreadOffsets, stepsOf, withRings, type Nested, type Place } from "./geometry";
 import { isOwnImage, ItemMaker } from "./items";
 import { readMap } from "./model";
 import { withActionTags } from "./markup";
@@ -127,6 +127,7 @@ describe("geometry", () => {
     const steps = stepsOf(layer, entity({}, { lat: [[0, "0"], [10, "10"], [20, "10"]], lon: [[0, "0"], [10, "0"]] }), "geo");
     expect(steps).toHaveLength(2);
     expect(placeAt(steps, 5)?.place).toEqual([5, 0]);
+    expect(placeAt(steps, 5, true)?.place).toEqual([0, 0]);
     expect(placeAt(steps, -5)?.place).toEqual([0, 0]);
     expect(placeAt(steps, Infinity)?.place).toEqual([10, 0]);
     expect(bearing([0, 0], [10, 0], "geo")).toBeCloseTo(0);
@@ -165,4 +166,18 @@ test("values in Markdown are never markup, a link or a picture", () => {
   const filled = fillMarkup("# ${a}", { a: "![x](https://evil/)\n\n[y]: <b> www.evil.example a@evil.example" }, [], escapeMarkdown);
   expect(filled).not.toMatch(/[[\]()<>!\n]/);
   expect(marked.parse(filled, { async: false })).not.toMatch(/<(img|a|b)\b/);
+});
+
+test("markers of one place are spread around it, none over another", () => {
+  const offsets = spreadOffsets(40);
+  expect(offsets).toHaveLength(40);
+  const distances = offsets.flatMap(([x, y], n) => [[0, 0], ...offsets.slice(n + 1)].map(([a = 0, b = 0]) => Math.hypot(x - a, y - b)));
+  expect(Math.min(...distances)).toBeGreaterThan(35);
+  expect(spreadOffsets(0)).toEqual([]);
+});
+
+test("buttons have icons, and are told by them where they have no label", () => {
+  const open = { type: "openDashboardState", targetDashboardStateId: "a" };
+  const { buttons } = readMap("system.map", { settings: { mapActionButtons: [{ label: "", icon: "mdi:map-marker", action: open }, { label: "Go", icon: "", action: open }, { action: open }] } });
+  expect(buttons.map(({ label, icon, name }) => [label, icon, name])).toEqual([["", "mdi:map-marker", "Map marker"], ["Go", "", "Go"], ["3", "", "3"]]);
 });

@@ -3,11 +3,11 @@
 import L from "leaflet";
 import { t } from "@/i18n";
 import { imageUrl } from "@/ui/images";
-import type { Place } from "./geometry";
-import { Grouping } from "./grouping";
+import { Grouping, type Found } from "./grouping";
 import type { MapItem } from "./items";
 import { lookOf, markerElement } from "./markerElement";
 import type { Plane } from "./plane";
+import { Spread } from "./spread";
 import classes from "./map.module.css";
 
 /** More markers than these are grouped, whatever the settings say: each is an element of the page. */
@@ -15,6 +15,8 @@ const MOST_SINGLE = 500;
 /** How far beyond the visible part markers are kept, as a share of it. */
 const PADDING = 0.3;
 const MAX_GROUP_ZOOM = 17;
+/** What is no further apart than this at the zoom where nothing is grouped would lie over each other there, pixels. */
+const OVER = 12;
 
 interface Drawn {
   marker: L.Marker;
@@ -37,6 +39,8 @@ export class Markers {
   /** The items by their ids, once one is asked for. */
   private byId: ReadonlyMap<string, MapItem> | undefined;
   private groups: Grouping | undefined;
+  /** The group whose members stand around their place. */
+  private spread: { id: string; drawn: Spread } | undefined;
   private draggable: (item: MapItem) => boolean = () => false;
 
   constructor(
@@ -45,6 +49,7 @@ export class Markers {
     private readonly events: MarkerEvents,
   ) {
     map.on("moveend", () => this.refresh());
+    map.on("zoomstart click", () => this.gather());
   }
 
   /** Whether markers are grouped now. */
@@ -76,13 +81,18 @@ export class Markers {
 
   private refresh(): void {
     const wanted = new Set<string>();
+    let isSpread = false;
     if (this.groups === undefined) {
       this.items.forEach((item) => {
         wanted.add(item.id);
         this.draw(item);
       });
     } else {
-      this.refreshGroups(this.groups, wanted);
+      isSpread = this.refreshGroups(this.groups, wanted);
+    }
+    if (!isSpread) {
+      this.spread?.drawn.end();
+      this.spread = undefined;
     }
     for (const [id, { marker }] of this.drawn) {
       if (!wanted.has(id)) {
@@ -92,7 +102,9 @@ export class Markers {
     }
   }
 
-  private refreshGroups(groups: Grouping, wanted: Set<string>): void {
+  /** Returns whether what is spread is still there. */
+  private refreshGroups(groups: Grouping, wanted: Set<string>): boolean {
+    let isSpread = false;
     const plane = this.plane();
     const view = this.map.getBounds().pad(PADDING);
     const corners = [plane.toGlobe(plane.toPlace(view.getSouthWest())), plane.toGlobe(plane.toPlace(view.getNorthEast()))];
@@ -100,59 +112,80 @@ export class Markers {
     const [east, north] = corners[1] ?? [180, 85];
     const isWhole = plane.kind === "geo" && view.getEast() - view.getWest() >= 360;
     const zoom = Math.max(0, Math.floor(plane.globeZoom(this.map.getZoom())));
-    for (const { alone, count, lng, lat } of groups.at(zoom, isWhole ? [-180, south, 180, north] : [west, south, east, north])) {
-      if (alone === undefined) {
-        // Places and number in the name: a group that stays the same is not drawn anew when values change.
-        const id = `group ${zoom} ${lng.toFixed(5)} ${lat.toFixed(5)} ${count}`;
+    for (const found of groups.at(zoom, isWhole ? [-180, south, 180, north] : [west, south, east, north])) {
+      const { alone, count, lng, lat } = found;
+      // Places and number in the name: a group that stays the same is not drawn anew when values change.
+      const id = alone === undefined ? `group ${zoom} ${lng.toFixed(5)} ${lat.toFixed(5)} ${count}` : "";
+      const spread = this.spread?.id === id ? this.spread.drawn.places : undefined;
+      isSpread ||= spread !== undefined;
+      if (alone === undefined && spread === undefined) {
         wanted.add(id);
         if (!this.drawn.has(id)) {
-          this.drawGroup(id, plane.toLatLng(plane.fromGlobe(lng, lat)), count);
+          this.drawGroup(id, plane.toLatLng(plane.fromGlobe(lng, lat)), found);
         }
-      } else {
-        const item = this.items[alone];
+        continue;
+      }
+      (alone === undefined ? groups.membersOf(found) : [alone]).forEach((member, n) => {
+        const item = this.items[member];
         if (item !== undefined) {
           wanted.add(item.id);
-          this.draw(item);
+          this.draw(item, spread?.[n]);
         }
-      }
+      });
     }
+    return isSpread;
   }
 
-  private drawGroup(id: string, at: L.LatLng, count: number): void {
+  private drawGroup(id: string, at: L.LatLng, group: Found): void {
+    const { count } = group;
     const element = document.createElement("div");
     element.className = classes["group"] ?? "";
     element.textContent = count >= 10_000 ? `${Math.round(count / 1_000)}k` : String(count);
     const size = count < 10 ? 34 : count < 100 ? 40 : count < 1_000 ? 48 : 56;
-    const marker = L.marker(at, { icon: L.divIcon({ html: element, className: "", iconSize: [size, size] }), title: t("{n} here. Zooms in.", { n: count }) });
-    marker.on("click", () => this.open(at, count));
+    const opens = this.items[0]?.layer.clustering.zoomOnClick !== false;
+    const title = opens ? t("{n} here. Zooms in.", { n: count }) : t("{n} here.", { n: count });
+    const marker = L.marker(at, { icon: L.divIcon({ html: element, className: "", iconSize: [size, size] }), title });
+    if (opens) {
+      marker.on("click", () => this.open(id, at, group));
+    }
     marker.addTo(this.map);
     // Its text is the number alone.
-    marker.getElement()?.setAttribute("aria-label", t("{n} here. Zooms in.", { n: count }));
+    marker.getElement()?.setAttribute("aria-label", title);
     this.drawn.set(id, { marker, look: "" });
   }
 
-  /** Goes closer to a group until it falls apart. */
-  private open(at: L.LatLng, count: number): void {
-    const [lng, lat] = this.plane().toGlobe(this.plane().toPlace(at));
-    const zoom = Math.max(0, Math.floor(this.plane().globeZoom(this.map.getZoom())));
-    const near = this.groups?.at(zoom, [lng - 1e-4, lat - 1e-4, lng + 1e-4, lat + 1e-4]).find((one) => one.alone === undefined && one.count === count);
-    if (near === undefined || this.groups === undefined) {
-      this.map.setView(at, this.map.getZoom() + 2);
+  /** Goes closer to a group until it falls apart; one that never does is spread around its place. */
+  private open(id: string, at: L.LatLng, group: Found): void {
+    const places = (this.groups?.membersOf(group) ?? []).flatMap((n): L.LatLng[] => {
+      const place = this.items[n]?.place;
+      return place === undefined ? [] : [this.plane().toLatLng(place)];
+    });
+    const bounds = L.latLngBounds(places);
+    const closest = this.map.getMaxZoom() - 4;
+    const corners = [bounds.getSouthWest(), bounds.getNorthEast()].map((corner) => this.map.project(corner, closest));
+    if (corners[0] !== undefined && corners[1] !== undefined && corners[0].distanceTo(corners[1]) <= OVER) {
+      this.gather();
+      this.spread = { id, drawn: new Spread(this.map, at, places.length) };
+      this.refresh();
       return;
     }
-    const places = this.groups.membersOf(near).flatMap((n): Place[] => {
-      const place = this.items[n]?.place;
-      return place === undefined ? [] : [place];
-    });
-    const bounds = L.latLngBounds(places.map((place) => this.plane().toLatLng(place)));
-    this.map.fitBounds(bounds, { padding: [40, 40], maxZoom: Math.max(this.map.getZoom() + 1, this.map.getMaxZoom() - 4) });
+    this.map.fitBounds(bounds, { padding: [40, 40], maxZoom: Math.max(this.map.getZoom() + 1, closest) });
   }
 
-  private draw(item: MapItem): void {
+  /** Puts what is spread together again. */
+  private gather(): void {
+    if (this.spread !== undefined) {
+      this.spread.drawn.end();
+      this.spread = undefined;
+      this.refresh();
+    }
+  }
+
+  private draw(item: MapItem, beside?: L.LatLng): void {
     if (item.place === undefined) {
       return;
     }
-    const at = this.plane().toLatLng(item.place);
+    const at = beside ?? this.plane().toLatLng(item.place);
     const look = lookOf(item);
     const known = this.drawn.get(item.id);
     const mayMove = this.draggable(item);

@@ -4,6 +4,7 @@ import { list, number, object, readKey, readSource, text, type DataKey, type Dat
 import { actionsOf } from "@/dashboard/actions";
 import { safeColor } from "../color";
 import { readLayer, type LayerKind, type MapLayer } from "./layer";
+import { keyWords, plainWords } from "@/dashboard/words";
 import { convertOldMap, defaultLayers } from "./legacy";
 
 export interface TileChoice {
@@ -21,6 +22,8 @@ export interface Timeline {
   step: number;
   speeds: number[];
   showTime: boolean;
+  /** Whether things are only shown where they told to be, and not on the way between. */
+  snaps: boolean;
   /** How the moment is written; as the language does without one. */
   timeFormat: unknown;
 }
@@ -45,7 +48,7 @@ export interface MapModel {
   /** The closest zoom that fitting chooses. */
   fitZoom: number;
   /** Buttons over the map, with the names under which their actions are found. */
-  buttons: { label: string; color: string | undefined; source: string }[];
+  buttons: { label: string; icon: string; name: string; color: string | undefined; source: string }[];
   /** Actions of layers, by the names under which a click asks for them. */
   actions: Json;
 }
@@ -155,7 +158,9 @@ export function readMap(fqn: string, config: Json): MapModel {
     const source = `map button ${n}`;
     actions[source] = [{ name: text(button["label"]) ?? source, ...object(button["action"]) }];
     const color = safeColor(button["color"]);
-    return { label: text(button["label"]) ?? text(button["icon"]) ?? String(n + 1), color: color === undefined || color.toLowerCase() === USUAL_BUTTON ? undefined : color, source };
+    const [label, icon] = [plainWords(text(button["label"]) ?? ""), text(button["icon"]) ?? ""];
+    const name = label || keyWords(icon.replace(/^mdi:/, "")) || String(n + 1);
+    return { label: label === "" && icon === "" ? name : label, icon, name, color: color === undefined || color.toLowerCase() === USUAL_BUTTON ? undefined : color, source };
   });
   const image = object(settings["imageSource"]);
   const imageKey = image["sourceType"] === "entityKey" && image["entityKey"] !== undefined ? readKey(image["entityKey"], config) : undefined;
@@ -177,6 +182,7 @@ export function readMap(fqn: string, config: Json): MapModel {
             step: Math.max(100, number(timeline["timeStep"]) ?? 1_000),
             speeds: list(timeline["speedOptions"]).flatMap((speed) => number(speed) ?? []),
             showTime: timeline["showTimestamp"] !== false,
+            snaps: timeline["snapToRealLocation"] === true,
             timeFormat: timeline["timestampFormat"] ?? undefined,
           }
         : undefined,

@@ -75,6 +75,8 @@ export class TileBackground {
   private layers: L.Layer[] = [];
   private readonly grid = new Graticule({ pane: "tilePane", zIndex: 0 });
   private loaded = 0;
+  private shown: TileChoice | undefined;
+  private missing = false;
 
   constructor(
     private readonly map: L.Map,
@@ -82,26 +84,35 @@ export class TileBackground {
   ) {}
 
   show(choice: TileChoice): void {
+    if (choice === this.shown) {
+      return;
+    }
+    this.shown = choice;
     this.layers.forEach((layer) => layer.remove());
     this.loaded = 0;
     const tiles = tilesOf(choice);
     const approximated = tiles.approximated === true;
     // Tile servers want to know who asks; they are told the origin and no more.
     const options = { maxNativeZoom: tiles.maxZoom, maxZoom: 22, attribution: cleanText(tiles.attribution), referrerPolicy: "strict-origin" as const };
+    const tell = (missing: boolean): void => {
+      this.missing = missing;
+      this.onState({ missing, approximated });
+    };
     const main = L.tileLayer(tiles.url, options);
     main.on("tileload", () => {
       if (this.loaded++ === 0) {
         this.grid.remove();
-        this.onState({ missing: false, approximated });
+        tell(false);
       }
     });
     main.on("tileerror", () => {
-      if (this.loaded === 0) {
+      // Each of the tiles in view tells this.
+      if (this.loaded === 0 && !this.missing) {
         this.grid.addTo(this.map);
-        this.onState({ missing: true, approximated });
+        tell(true);
       }
     });
-    this.onState({ missing: false, approximated });
+    tell(false);
     this.layers = [main, ...(choice.hybrid ? [L.tileLayer(esri("Reference/World_Boundaries_and_Places").url, { ...options, attribution: "" })] : [])];
     this.layers.forEach((layer) => layer.addTo(this.map));
   }

@@ -53,6 +53,8 @@ export class Trips {
     private readonly map: L.Map,
     private readonly plane: () => Plane,
     private readonly events: TripEvents,
+    /** Whether things are only where they told to be. */
+    private readonly snaps: boolean,
   ) {}
 
   show(items: MapItem[]): void {
@@ -77,7 +79,7 @@ export class Trips {
 
   /** Returns where an item is drawn now. */
   placeOf(item: MapItem): Place | undefined {
-    return placeAt(item.steps, this.moment ?? Infinity)?.place;
+    return placeAt(item.steps, this.moment ?? Infinity, this.snaps)?.place;
   }
 
   private draw(item: MapItem): void {
@@ -138,7 +140,7 @@ export class Trips {
 
   private place(item: MapItem): void {
     const known = this.drawn.get(item.id);
-    const now = placeAt(item.steps, this.moment ?? Infinity);
+    const now = placeAt(item.steps, this.moment ?? Infinity, this.snaps);
     const { trip, marker: style } = item.layer;
     if (known === undefined || now === undefined || !trip.showMarker) {
       known?.marker?.remove();

@@ -119,6 +119,7 @@ const CLUSTERING: FormField[] = [
   heading("Groups of near markers"),
   { name: "markerClustering.enable", label: "Near markers as one with their number", type: "boolean" },
   { name: "markerClustering.maxClusterRadius", label: "As far as so many pixels", type: "number", least: 1, when: isOn("markerClustering.enable") },
+  { ...usuallyOn("markerClustering.zoomOnClick", "A click on a group goes closer"), when: isOn("markerClustering.enable") },
   { name: "markerClustering.maxZoom", label: "Up to the zoom", type: "number", least: 0, most: 20, when: isOn("markerClustering.enable") },
 ];
 

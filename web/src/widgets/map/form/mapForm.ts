@@ -3,6 +3,7 @@
 import { settleAction } from "@/dashboard/edit/mobileAction";
 import { object, text } from "@/dashboard/json";
 import { plainWords } from "@/dashboard/words";
+import { ICON_NAMES } from "@/icons/names";
 import type { FormField } from "@/ui/form/values";
 import { actionFields } from "../../form/actions";
 import { heading, only, usuallyOn } from "../../form/parts";
@@ -117,6 +118,7 @@ const TIMELINE: FormField[] = [
   ...only(isOn("tripTimeline.showTimelineControl"), [
     { name: "tripTimeline.timeStep", label: "Step, milliseconds", type: "number", least: 100 },
     { name: "tripTimeline.speedOptions", label: "Speeds", type: "choices", choicesOf: () => SPEEDS.map((value) => ({ value, label: `${value}×` })) },
+    { name: "tripTimeline.snapToRealLocation", label: "Only at places that were told, not on the way between", type: "boolean" },
     usuallyOn("tripTimeline.showTimestamp", "Write the moment"),
     { name: "tripTimeline.timestampFormat.format", label: "Format of the moment", help: "As in yyyy-MM-dd HH:mm:ss; without one it is that of the language.", when: (values) => !isOff("tripTimeline.showTimestamp")(values) },
   ]),
@@ -145,7 +147,7 @@ const BUTTONS: FormField = {
   name: "mapActionButtons", label: "Buttons over the map", type: "rows",
   rowTitle: ({ label, icon }) => ({ title: text(label) ?? text(icon) ?? "", note: "" }),
   settle: (button, before) => ({ ...button, action: settleAction(object(button["action"]), object(before["action"])) }),
-  fields: [{ name: "label", label: "Label" }, { name: "color", label: "Color", type: "color" }, ...actionFields("action", { knowsStates: true })],
+  fields: [{ name: "label", label: "Label" }, { name: "icon", label: "Icon", type: "suggest", options: ICON_NAMES }, { name: "color", label: "Color", type: "color" }, ...actionFields("action", { knowsStates: true })],
 };
 
 const BESIDE: FormField = {
