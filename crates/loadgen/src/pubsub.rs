@@ -17,7 +17,9 @@ mod engine;
 mod html;
 mod message;
 mod packets;
+mod plan;
 mod presets;
+mod publishing;
 mod receipts;
 mod report;
 mod run;
@@ -42,7 +44,7 @@ struct BrokerTarget {
 /// Runs the load on each broker in turn. Returns false if messages that were acknowledged have not arrived.
 pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
     let name = args.preset.as_deref().unwrap_or("list");
-    if args.config.is_none() && name == "list" {
+    if name == "list" && (args.config.is_none() || args.preset.is_some()) {
         for preset in PRESETS {
             say(&format!("{:<10} {}", preset.name, preset.what));
         }
@@ -76,7 +78,8 @@ pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
             })
             .collect(),
     };
-    for round in 0..args.rounds {
+    let mut failure = None;
+    'rounds: for round in 0..args.rounds {
         for (broker, result) in brokers.iter().zip(&mut report.brokers) {
             if !args.quiet {
                 eprintln!("{}, round {} of {}", broker.name, round + 1, args.rounds);
@@ -93,11 +96,21 @@ pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
                     eprintln!("{}", report::progress(second));
                 }
             };
-            let outcome = round.run(&mut watch);
-            result
-                .rounds
-                .push(outcome.map_err(|error| LoadError::Engine(format!("{}: {error}", broker.name)))?);
+            match round.run(&mut watch) {
+                Ok(outcome) => result.rounds.push(outcome),
+                Err(error) => {
+                    failure = Some(LoadError::Engine(format!("{}: {error}", broker.name)));
+                    break 'rounds;
+                }
+            }
         }
+    }
+    // What was measured before something failed is told all the same.
+    report.brokers.retain(|broker| !broker.rounds.is_empty());
+    if report.brokers.is_empty()
+        && let Some(failure) = failure
+    {
+        return Err(failure);
     }
     say(report.text().trim_end());
     if let Some(path) = &args.json {
@@ -106,7 +119,7 @@ pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
     if let Some(path) = &args.html {
         write_page(&html::page(&report), path)?;
     }
-    Ok(report.has_lost_nothing())
+    failure.map_or_else(|| Ok(report.has_lost_nothing()), Err)
 }
 
 /// The output may be closed: whoever reads it may have seen enough.
@@ -120,7 +133,8 @@ fn load_of(args: &PubSubArgs, name: &str) -> LoadResult<(String, PubSubConfig)> 
     if !(args.scale > 0.0 && args.scale.is_finite()) {
         return Err(LoadError::InvalidOption(format!("--scale {}", args.scale)));
     }
-    let (title, mut config) = match &args.config {
+    let file = args.config.as_ref().filter(|_| args.preset.is_none());
+    let (title, mut config) = match file {
         Some(_) if (args.scale - 1.0).abs() > f64::EPSILON => {
             return Err(LoadError::InvalidOption(
                 "--scale is for presets: a file says how many clients there are".to_owned(),

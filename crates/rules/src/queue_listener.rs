@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener, SettledFuture};
 use fieldline_core::ingest::IngestService;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tracing::error;
 
 use crate::engine::RuleEngineService;
@@ -14,6 +14,8 @@ pub struct QueueListener {
     engine: Arc<RuleEngineService>,
     /// Runs the workers of the queues.
     ingest: Arc<IngestService>,
+    /// One change after the other.
+    opening: Arc<Mutex<()>>,
     progress: Arc<watch::Sender<QueueChanges>>,
 }
 
@@ -30,6 +32,7 @@ impl QueueListener {
         Self {
             engine,
             ingest,
+            opening: Arc::default(),
             progress: Arc::default(),
         }
     }
@@ -41,13 +44,19 @@ impl QueueListener {
             number = changes.published;
         });
         let (engine, ingest) = (self.engine.clone(), self.ingest.clone());
-        let progress = self.progress.clone();
+        let (opening, progress) = (self.opening.clone(), self.progress.clone());
         self.engine.shared().services.runtime.spawn(async move {
-            if let Err(error) = engine.open_queues(&ingest).await {
-                error!(%error, "cannot open the queues of the rule engine");
+            let _turn = opening.lock().await;
+            let begun = *progress.borrow();
+            if begun.in_force >= number {
+                // All queues were read after this change.
+                return;
             }
-            // All queues were read after this change: earlier changes are in force with it.
-            progress.send_modify(|changes| changes.in_force = changes.in_force.max(number));
+            match engine.open_queues(&ingest).await {
+                Ok(()) => progress.send_modify(|changes| changes.in_force = begun.published),
+                // Whoever waits is told after its patience; the next change opens what is missing.
+                Err(error) => error!(%error, "cannot open the queues of the rule engine"),
+            }
         });
     }
 }

@@ -150,6 +150,12 @@ impl EntityWatch {
             self.followed.latest = values.keys.iter().map(|key| key.key.clone()).collect();
         }
         if is_new || command.latest_cmd.is_some() {
+            if !self.keys.is_empty() {
+                // Subscribe first, then read: no change is missed in between.
+                let page = self.find_without_values(scope).await?;
+                self.show(page);
+                self.update_watched(scope, self.sources()).await;
+            }
             let page = self.find(scope).await?;
             self.show(page);
         }
@@ -174,7 +180,27 @@ impl EntityWatch {
 
     /// Finds the entities with the requested values.
     async fn find(&self, scope: &CommandContext) -> Result<PageData<EntityData>, CommandError> {
-        let mut query = self.query.clone();
+        self.find_by(scope, self.query.clone()).await
+    }
+
+    /// Finds the same entities at a part of the cost.
+    async fn find_without_values(
+        &self,
+        scope: &CommandContext,
+    ) -> Result<PageData<EntityData>, CommandError> {
+        let query = EntityDataQuery {
+            entity_fields: Vec::new(),
+            latest_values: Vec::new(),
+            ..self.query.clone()
+        };
+        self.find_by(scope, query).await
+    }
+
+    async fn find_by(
+        &self,
+        scope: &CommandContext,
+        mut query: EntityDataQuery,
+    ) -> Result<PageData<EntityData>, CommandError> {
         query.page_link.page_size = query.page_link.page_size.min(MAX_ENTITIES as i64);
         let found = scope.api.queries.find(&scope.who, &query).await;
         Ok(found.map_err(ApiError::from)?)
@@ -188,16 +214,20 @@ impl EntityWatch {
 
     /// Watches the entities of the page.
     async fn follow(&mut self, scope: &CommandContext) -> CommandResult {
-        let latest = bit(ValueSource::Latest);
-        let of_points = !self.followed.points.is_empty() || !self.followed.latest.is_empty();
-        let sources = latest::sources(&self.keys) | if of_points { latest } else { 0 };
+        let sources = self.sources();
         if sources != 0 && self.update_watched(scope, sources).await && !self.keys.is_empty() {
-            // Subscribe first, then read: no change is missed in between.
+            // Some are there since it was looked who they are.
             let page = self.find(scope).await?;
             self.show(page);
             self.update_watched(scope, sources).await;
         }
         Ok(())
+    }
+
+    /// The bits of the sources whose changes are followed.
+    fn sources(&self) -> u8 {
+        let has_points = !self.followed.points.is_empty() || !self.followed.latest.is_empty();
+        latest::sources(&self.keys) | (u8::from(has_points) * bit(ValueSource::Latest))
     }
 
     /// Watches the entities of the page. Returns whether any of them was not watched before.

@@ -278,8 +278,8 @@ pub(super) fn check_change(old: &TenantProfile, new: &TenantProfile) -> ServiceR
     Ok(())
 }
 
-/// Brings the queues of a tenant in line with its profile.
-pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> ServiceResult<()> {
+/// Brings the queues of a tenant in line with its profile; returns whether they were not.
+pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> ServiceResult<bool> {
     let mut wanted = match context.stores.profile_of(tenant).await? {
         Some(profile) => configured(&profile)?,
         None => BTreeMap::new(),
@@ -318,21 +318,22 @@ pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> Service
     if changed {
         publish_change(context, tenant);
     }
-    Ok(())
+    Ok(changed)
 }
 
-/// Brings the queues of all tenants of a profile in line with it.
-pub(super) async fn align_all(context: &ServiceContext, profile: TenantProfileId) -> ServiceResult<()> {
+/// Brings the queues of all tenants of a profile in line with it; returns whether any were not.
+pub(super) async fn align_all(context: &ServiceContext, profile: TenantProfileId) -> ServiceResult<bool> {
     let mut link = PageLink::first(PAGE);
+    let mut changed = false;
     loop {
         let page = context.stores.tenants.list(&link).await?;
         for tenant in page.data {
             if tenant.tenant_profile_id == Some(profile) {
-                align(context, tenant.id).await?;
+                changed |= align(context, tenant.id).await?;
             }
         }
         if !page.has_next {
-            return Ok(());
+            return Ok(changed);
         }
         link.page += 1;
     }

@@ -102,7 +102,9 @@ async fn complete_tenants(context: &ServiceContext) -> ServiceResult<()> {
                 Err(error) if error.kind() == ServiceErrorKind::Invalid => {
                     warn!(%tenant, %error, "the tenant profile's queues cannot be used");
                 }
-                aligned => aligned?,
+                aligned => {
+                    aligned?;
+                }
             }
         }
         if !page.has_next {

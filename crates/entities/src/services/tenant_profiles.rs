@@ -139,8 +139,9 @@ impl TenantProfileService {
         let saved = conflict(saved, NAME_TAKEN)?;
         let id = saved.id;
         self.0.publish_change(EntityChange::saved(TenantId::NULL, id));
-        queues::align_all(&self.0, id).await?;
-        queues::in_force(&self.0).await;
+        if queues::align_all(&self.0, id).await? {
+            queues::in_force(&self.0).await;
+        }
         Ok(saved)
     }
 

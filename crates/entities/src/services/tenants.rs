@@ -58,9 +58,11 @@ impl TenantService {
             saved
         };
         let id = saved.id;
-        queues::align(&self.0, id).await?;
+        let has_new_queues = queues::align(&self.0, id).await?;
         self.0.publish_change(EntityChange::saved(id, id));
-        queues::in_force(&self.0).await;
+        if has_new_queues {
+            queues::in_force(&self.0).await;
+        }
         Ok(saved)
     }
 

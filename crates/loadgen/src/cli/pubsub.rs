@@ -20,9 +20,9 @@ pub(crate) enum ClientVersion {
 #[derive(Debug, Clone, Args)]
 pub struct PubSubArgs {
     /// Name of a preset; `list`, or no name and no file, lists all of them.
-    #[arg(value_name = "PRESET", conflicts_with = "config")]
+    #[arg(value_name = "PRESET")]
     pub(crate) preset: Option<String>,
-    /// JSON file of tb-mqtt-perf-tests that describes the load.
+    /// JSON file of tb-mqtt-perf-tests that describes the load, where no preset is named.
     #[arg(long, env = "TEST_RUN_CONFIGURATION_FILE", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Host of the broker.
@@ -69,7 +69,7 @@ pub struct PubSubArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) in_flight: Option<u16>,
     /// Messages a second of each publisher, in place of the load's own.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "in_flight")]
     pub(crate) rate: Option<f64>,
     /// Length of the load in place of its own, seconds.
     #[arg(long, value_name = "SECONDS")]

@@ -7,6 +7,9 @@ use fieldline_codec::QoS;
 
 use crate::engine::ClientSocket;
 
+/// How far identifiers are apart of which one is from the round of numbers before.
+const WRAPPED: u16 = u16::MAX / 2;
+
 /// What a client is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientRole {
@@ -67,8 +70,14 @@ pub(super) struct PubSubClient {
     pub(super) owed: u32,
     /// Packets of QoS 2 that were received and are not released.
     pub(super) unreleased: HashSet<u16>,
+    /// Messages that are still to be sent before the load.
+    pub(super) uncounted: u32,
     /// Whether it waits for its next turn to send.
     pub(super) is_queued: bool,
+    /// Whether its readiness is waited for.
+    pub(super) is_awaited: bool,
+    /// Whether its session has its subscription.
+    pub(super) has_subscribed: bool,
 }
 
 impl PubSubClient {
@@ -89,22 +98,39 @@ impl PubSubClient {
             next_packet: 1,
             owed: 0,
             unreleased: HashSet::new(),
+            uncounted: 0,
             is_queued: false,
+            is_awaited: false,
+            has_subscribed: false,
         }
     }
 
     /// Whether another message can be sent now.
     pub(super) fn has_room(&self, qos: QoS) -> bool {
         self.stage == ConnectionStage::Ready
-            && self.out.is_empty()
+            && !self.has_unwritten()
             && (qos == QoS::AtMostOnce || self.in_flight.len() < self.window)
     }
 
-    /// The identifier of the next packet; no more are in flight than there are identifiers.
+    /// Whether the system has not accepted all that was written.
+    pub(super) fn has_unwritten(&self) -> bool {
+        self.is_blocked || !self.out.is_empty()
+    }
+
+    /// The identifier of the next packet, none that is in flight.
     pub(super) fn take_packet_id(&mut self) -> u16 {
-        let id = self.next_packet;
-        self.next_packet = self.next_packet.checked_add(1).unwrap_or(1);
-        id
+        loop {
+            let id = self.next_packet;
+            self.next_packet = self.next_packet.checked_add(1).unwrap_or(1);
+            // Identifiers come in order: one can be in flight only if the oldest is from the round of numbers before.
+            let oldest = self.in_flight.front().map(|message| message.packet_id);
+            let is_from_before = oldest.is_some_and(|oldest| id.wrapping_sub(oldest) > WRAPPED);
+            let is_oldest = oldest == Some(id);
+            if !is_oldest && (!is_from_before || self.in_flight.iter().all(|message| message.packet_id != id))
+            {
+                return id;
+            }
+        }
     }
 
     /// Takes the message that is acknowledged; usually it is the oldest.

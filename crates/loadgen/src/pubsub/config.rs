@@ -1,6 +1,6 @@
 //! What a load of publishers and subscribers consists of, in the JSON of ThingsBoard's `tb-mqtt-perf-tests`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use fieldline_codec::QoS;
@@ -12,7 +12,7 @@ use crate::error::{LoadError, LoadResult};
 /// Publishers of a group have so many topics; further ones begin with the first topic again.
 const MOST_TOPICS: u32 = 25_000;
 /// Most clients of a load.
-const MOST_CLIENTS: u64 = 1_000_000;
+pub(super) const MOST_CLIENTS: u64 = 1_000_000;
 /// Most pairs of a subscriber and a publisher that it expects messages of.
 const MOST_PAIRS: u64 = 5_000_000;
 /// Most messages that a subscriber can be expected to receive from a publisher.
@@ -21,6 +21,8 @@ const MOST_MESSAGES: f64 = 16_000_000.0;
 const LARGEST_PAYLOAD: usize = 64 << 20;
 /// Longest load, seconds.
 const LONGEST: f64 = 604_800.0;
+/// Longest telemetry keys of a payload together, and longest topic, bytes.
+const LONGEST_TEXT: usize = 60_000;
 
 /// A load of publishers and subscribers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -238,17 +240,23 @@ impl PubSubConfig {
         if self.min_payload_size > LARGEST_PAYLOAD {
             return fails(format!("payloads are at most {LARGEST_PAYLOAD} bytes"));
         }
+        let keys = self.telemetry_keys.iter().flatten().map(String::len);
+        if keys.sum::<usize>() > LONGEST_TEXT {
+            return fails(format!(
+                "telemetry keys are at most {LONGEST_TEXT} bytes together"
+            ));
+        }
         self.check_groups()
     }
 
     fn check_groups(&self) -> LoadResult<()> {
         let fails = |what: String| Err(LoadError::InvalidOption(what));
-        let mut ids = HashSet::new();
+        let mut publishers = HashMap::new();
         for group in &self.publisher_groups {
-            if !ids.insert(group.id) {
+            if publishers.insert(group.id, group).is_some() {
                 return fails(format!("publisher group {} is there twice", group.id));
             }
-            if !is_valid_name(&group.topic(0)) {
+            if !is_valid_name(&group.topic(0)) || group.topic_prefix.len() > LONGEST_TEXT {
                 return fails(format!(
                     "publisher group {}: '{}' is no topic",
                     group.id,
@@ -256,7 +264,7 @@ impl PubSubConfig {
                 ));
             }
         }
-        ids.clear();
+        let mut ids = HashSet::new();
         let mut pairs = 0;
         for group in &self.subscriber_groups {
             if !ids.insert(group.id) {
@@ -266,7 +274,7 @@ impl PubSubConfig {
                 LoadError::InvalidOption(format!("subscriber group {}: {error}", group.id))
             })?;
             for id in &group.expected_publisher_groups {
-                let Some(expected) = self.publisher_groups.iter().find(|one| one.id == *id) else {
+                let Some(expected) = publishers.get(id) else {
                     return fails(format!(
                         "subscriber group {} expects publisher group {id}, which is not there",
                         group.id

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use fieldline_codec::{MqttProtocolVersion, QoS};
+use fieldline_codec::MqttProtocolVersion;
 use mio::{Events, Interest, Poll, Token};
 
-use super::client::{ClientRole, ConnectionStage, PubSubClient, UnacknowledgedMessage};
-use super::config::{PubSubConfig, PubSubMode};
-use super::message::{MessageStamp, MessageTemplate, UNCOUNTED};
+use super::client::{ConnectionStage, PubSubClient};
+use super::config::PubSubConfig;
+use super::message::{MessageTemplate, UNCOUNTED};
 use super::packets;
+use super::plan::clients_of;
 use super::receipts::{NumberSet, ReceiptLedger};
 use crate::engine::{ClientSocket, ClientTls, TimerFd};
 use crate::error::{LoadError, LoadResult};
@@ -26,7 +27,7 @@ const OPEN_WINDOW: usize = 1_000;
 const INPUT: usize = 256 << 10;
 /// Reads of a connection before others have their turn.
 const READS_PER_TURN: usize = 4;
-/// Publishers of QoS 0 that send before events are looked at again.
+/// Publishers that send more before events are looked at again.
 const TURNS: usize = 64;
 /// Pause before a lost connection is opened again.
 const REDIAL_AFTER: Duration = Duration::from_secs(1);
@@ -62,6 +63,8 @@ pub(super) struct PubSubCounts {
 pub(super) enum RunPhase {
     /// Connections are opened, to sessions that are new where this says so.
     Connecting { clears_sessions: bool },
+    /// Messages are sent that are not counted.
+    WarmingUp,
     /// Messages are published.
     Publishing,
     /// What is on its way is waited for.
@@ -80,7 +83,7 @@ pub(super) struct PubSubEngine<'a> {
     pub(super) template: MessageTemplate,
     pub(super) ledgers: Vec<ReceiptLedger>,
     pub(super) acknowledged: Vec<NumberSet>,
-    run: u32,
+    pub(super) run: u32,
     pub(super) epoch: Instant,
     /// When the load began, since the epoch.
     pub(super) began: Duration,
@@ -90,16 +93,18 @@ pub(super) struct PubSubEngine<'a> {
     pub(super) acknowledgement: LatencyRecorder,
     pub(super) phase: RunPhase,
     /// Messages of the schedule that publishers were told of.
-    scheduled: u64,
+    pub(super) scheduled: u64,
     /// Connections that are open or refused since connecting began.
     settled: usize,
     refusal: Option<String>,
     /// Connections that may have more to read.
     unread: VecDeque<usize>,
     /// Publishers that may send more.
-    turns: VecDeque<usize>,
+    pub(super) turns: VecDeque<usize>,
     redials: VecDeque<(Instant, usize)>,
     next_ping: Instant,
+    /// The shortest keep-alive that a broker has asked for, seconds.
+    pub(super) shortest_keep_alive: u16,
     input: Vec<u8>,
     pub(super) output: Vec<u8>,
 }
@@ -116,6 +121,7 @@ impl<'a> PubSubEngine<'a> {
         Ok(Self {
             config,
             next_ping: Instant::now() + ping_interval(settings.keep_alive),
+            shortest_keep_alive: settings.keep_alive,
             settings,
             poll,
             timer,
@@ -155,8 +161,14 @@ impl<'a> PubSubEngine<'a> {
         self.settled = 0;
         let began = Instant::now();
         let (mut heard_of, mut known) = (began, 0);
-        let mut opened = 0;
+        let mut opened = 0_usize;
         let mut events = Events::with_capacity(EVENTS);
+        for index in which {
+            if let Some(client) = self.clients.get_mut(*index) {
+                client.is_awaited = true;
+                client.has_subscribed &= !clears_sessions;
+            }
+        }
         while self.settled < which.len() {
             if self.settled != known {
                 (known, heard_of) = (self.settled, Instant::now());
@@ -168,29 +180,24 @@ impl<'a> PubSubEngine<'a> {
                     CONNECT_TIMEOUT.as_secs()
                 )));
             }
-            while opened - self.settled < self.config.opening.max(1)
+            while opened.saturating_sub(self.settled) < self.config.opening.max(1)
                 && let Some(index) = which.get(opened)
             {
                 self.open(*index)
                     .map_err(|error| LoadError::Engine(format!("connection {opened}: {error}")))?;
                 opened += 1;
             }
-            self.wait(&mut events, Duration::from_millis(100))?;
-            if let Some(reason) = self.refusal.take() {
-                return Err(LoadError::Engine(reason));
-            }
+            self.turn(&mut events, Duration::from_millis(100))?;
+            self.check_refusal()?;
         }
         Ok(began.elapsed())
     }
 
-    /// Begins to publish.
-    pub(super) fn begin(&mut self) {
-        self.phase = RunPhase::Publishing;
-        self.began = self.epoch.elapsed();
-        if self.is_closed_loop() {
-            for index in self.publishers.clone() {
-                self.fill(index);
-            }
+    /// Fails if a client was not accepted, or was lost before the load.
+    pub(super) fn check_refusal(&mut self) -> LoadResult<()> {
+        match self.refusal.take() {
+            Some(reason) => Err(LoadError::Engine(reason)),
+            None => Ok(()),
         }
     }
 
@@ -219,35 +226,12 @@ impl<'a> PubSubEngine<'a> {
         self.wait(events, wait)
     }
 
-    /// Messages that were not acknowledged yet.
-    pub(super) fn unacknowledged(&self) -> u64 {
-        let publishers = self.clients.get(self.publishers.clone()).unwrap_or_default();
-        publishers
-            .iter()
-            .map(|client| client.in_flight.len() as u64)
-            .sum()
-    }
-
     /// Messages that were acknowledged and have not arrived.
     pub(super) fn missing(&self) -> u64 {
         self.ledgers
             .iter()
             .map(|ledger| ledger.missing(&self.acknowledged))
             .sum()
-    }
-
-    /// Whether each publisher has published all that it is to publish.
-    pub(super) fn has_published_all(&self) -> bool {
-        let PubSubMode::Retained(each) = self.config.mode else {
-            return false;
-        };
-        let publishers = self.clients.get(self.publishers.clone()).unwrap_or_default();
-        publishers.iter().all(|client| client.next_number >= each)
-    }
-
-    /// Whether messages are sent as fast as they are acknowledged.
-    pub(super) fn is_closed_loop(&self) -> bool {
-        self.settings.in_flight.is_some() || matches!(self.config.mode, PubSubMode::Retained(_))
     }
 
     /// Closes connections in an orderly way.
@@ -263,75 +247,9 @@ impl<'a> PubSubEngine<'a> {
         }
     }
 
-    /// Sends so many messages of each publisher that are not counted.
-    pub(super) fn send_uncounted(&mut self, each: u32) {
-        for _ in 0..each {
-            for index in self.publishers.clone() {
-                self.output.clear();
-                let Some(client) = self.clients.get_mut(index) else {
-                    continue;
-                };
-                let stamp = MessageStamp {
-                    run: self.run,
-                    publisher: 0,
-                    number: UNCOUNTED,
-                    due_us: 0,
-                };
-                let qos = self.config.qos().0;
-                let message = self.template.write(now_ms(), &stamp);
-                let packet_id = client.take_packet_id();
-                if qos != QoS::AtMostOnce {
-                    client.in_flight.push_back(UnacknowledgedMessage {
-                        packet_id,
-                        number: UNCOUNTED,
-                        due_us: 0,
-                    });
-                }
-                let topic = &client.topic;
-                packets::put_publish(
-                    topic,
-                    message,
-                    qos,
-                    packet_id,
-                    false,
-                    self.settings.version,
-                    &mut self.output,
-                );
-                if let Err(reason) = client.write(&self.output) {
-                    self.handle_loss(index, &reason);
-                }
-            }
-        }
-    }
-
-    /// Clears what the publishers' topics retain.
-    pub(super) fn clear_retained(&mut self, each: u32) {
-        for index in self.publishers.clone() {
-            self.output.clear();
-            let Some(client) = self.clients.get_mut(index) else {
-                continue;
-            };
-            for number in 0..each {
-                let topic = retained_topic(&client.topic, number);
-                packets::put_publish(
-                    &topic,
-                    b"",
-                    QoS::AtMostOnce,
-                    0,
-                    true,
-                    self.settings.version,
-                    &mut self.output,
-                );
-            }
-            if let Err(reason) = client.write(&self.output) {
-                self.handle_loss(index, &reason);
-            }
-        }
-    }
-
     /// Whether something waits to be written.
     pub(super) fn has_unwritten(&self) -> bool {
-        self.clients.iter().any(|client| !client.out.is_empty())
+        self.clients.iter().any(PubSubClient::has_unwritten)
     }
 
     fn open(&mut self, index: usize) -> std::io::Result<()> {
@@ -357,7 +275,8 @@ impl<'a> PubSubEngine<'a> {
         }
         for _ in 0..self.unread.len() {
             if let Some(index) = self.unread.pop_front() {
-                self.handle(index, false, true, false);
+                // No event would tell again of what is left, nor of the end behind it.
+                self.handle(index, false, true, true);
             }
         }
         for event in events.iter() {
@@ -407,6 +326,7 @@ impl<'a> PubSubEngine<'a> {
         if readable || ended || is_tls {
             self.read(index, ended || is_tls)?;
         }
+        self.count_written(index);
         self.fill(index);
         Ok(())
     }
@@ -478,9 +398,7 @@ impl<'a> PubSubEngine<'a> {
     pub(super) fn make_ready(&mut self, index: usize) {
         if let Some(client) = self.clients.get_mut(index) {
             client.stage = ConnectionStage::Ready;
-        }
-        if matches!(self.phase, RunPhase::Connecting { .. }) {
-            self.settled += 1;
+            self.settled += usize::from(std::mem::take(&mut client.is_awaited));
         }
     }
 
@@ -509,132 +427,6 @@ impl<'a> PubSubEngine<'a> {
         }
     }
 
-    /// A message is acknowledged, or with QoS 0 written.
-    pub(super) fn count_acknowledged(&mut self, publisher: u32, message: &UnacknowledgedMessage) {
-        if message.number == UNCOUNTED {
-            return;
-        }
-        self.counts.acknowledged += 1;
-        let now = micros(self.epoch.elapsed());
-        self.acknowledgement.record(now.saturating_sub(message.due_us));
-        if let Some(set) = self.acknowledged.get_mut(publisher as usize) {
-            set.insert(message.number);
-        }
-    }
-
-    /// Sends what a publisher has to send and has room for, in one write.
-    fn fill(&mut self, index: usize) {
-        if self.phase != RunPhase::Publishing {
-            return;
-        }
-        self.output.clear();
-        let qos = self.config.qos().0;
-        let (each, retain) = match self.config.mode {
-            PubSubMode::Retained(each) => (each, true),
-            PubSubMode::Live | PubSubMode::Offline => (u32::MAX - 1, false),
-        };
-        let is_closed_loop = self.is_closed_loop();
-        let now = self.epoch.elapsed();
-        let burst = self.settings.in_flight.map_or(1, usize::from);
-        let Some(client) = self.clients.get_mut(index) else {
-            return;
-        };
-        let ClientRole::Publisher(publisher) = client.role else {
-            return;
-        };
-        let first = client.next_number;
-        while client.has_room(qos)
-            && client.next_number < each
-            && (is_closed_loop || client.owed > 0)
-            && !(qos == QoS::AtMostOnce && is_closed_loop && (client.next_number - first) as usize >= burst)
-        {
-            let number = client.next_number;
-            client.next_number += 1;
-            let due_us = if is_closed_loop {
-                micros(now)
-            } else {
-                client.owed -= 1;
-                micros(self.began) + due_us(self.config, publisher, number)
-            };
-            let stamp = MessageStamp {
-                run: self.run,
-                publisher,
-                number,
-                due_us,
-            };
-            let message = self.template.write(now_ms(), &stamp);
-            let packet_id = client.take_packet_id();
-            let topic = match retain {
-                true => &retained_topic(&client.topic, number),
-                false => &client.topic,
-            };
-            packets::put_publish(
-                topic,
-                message,
-                qos,
-                packet_id,
-                retain,
-                self.settings.version,
-                &mut self.output,
-            );
-            client.in_flight.push_back(UnacknowledgedMessage {
-                packet_id,
-                number,
-                due_us,
-            });
-        }
-        if self.output.is_empty() {
-            return;
-        }
-        self.counts.sent += u64::from(client.next_number - first);
-        let written = client.write(&self.output);
-        if qos == QoS::AtMostOnce {
-            let sent = std::mem::take(&mut client.in_flight);
-            if is_closed_loop && !client.is_queued && written.is_ok() {
-                client.is_queued = true;
-                self.turns.push_back(index);
-            }
-            for message in &sent {
-                self.count_acknowledged(publisher, message);
-            }
-        }
-        if let Err(reason) = written {
-            self.handle_loss(index, &reason);
-        }
-    }
-
-    /// Tells publishers of messages that are due; returns the time until the next one is.
-    pub(super) fn schedule(&mut self) -> Duration {
-        let publishers = self.publishers.len() as u64;
-        if self.is_closed_loop() || publishers == 0 {
-            return Duration::MAX;
-        }
-        let rate = self.config.rate * publishers as f64;
-        let all = (self.config.seconds_to_run * rate).ceil() as u64;
-        let elapsed = self.epoch.elapsed().saturating_sub(self.began);
-        let due = ((elapsed.as_secs_f64() * rate) as u64 + 1).min(all);
-        while self.scheduled < due {
-            let index = self.publishers.start + (self.scheduled % publishers) as usize;
-            self.scheduled += 1;
-            if let Some(client) = self.clients.get_mut(index) {
-                client.owed += 1;
-            }
-            self.fill(index);
-        }
-        if self.scheduled >= all {
-            return Duration::MAX;
-        }
-        Duration::try_from_secs_f64(self.scheduled as f64 / rate)
-            .unwrap_or(Duration::MAX)
-            .saturating_sub(self.epoch.elapsed().saturating_sub(self.began))
-    }
-
-    /// Messages that were due and never sent.
-    pub(super) fn unsent(&self) -> u64 {
-        let publishers = self.clients.get(self.publishers.clone()).unwrap_or_default();
-        publishers.iter().map(|client| u64::from(client.owed)).sum()
-    }
-
     fn redial(&mut self) {
         while let Some((at, index)) = self.redials.front().copied()
             && at <= Instant::now()
@@ -648,10 +440,13 @@ impl<'a> PubSubEngine<'a> {
 
     /// Lets the broker know that clients are alive that have nothing to say.
     fn ping(&mut self) {
-        if Instant::now() < self.next_ping || self.settings.keep_alive == 0 {
+        let interval = ping_interval(self.shortest_keep_alive);
+        // A broker may have asked for a shorter one since.
+        self.next_ping = self.next_ping.min(Instant::now() + interval);
+        if self.shortest_keep_alive == 0 || Instant::now() < self.next_ping {
             return;
         }
-        self.next_ping = Instant::now() + ping_interval(self.settings.keep_alive);
+        self.next_ping = Instant::now() + ping_interval(self.shortest_keep_alive);
         for index in 0..self.clients.len() {
             let Some(client) = self.clients.get_mut(index) else {
                 continue;
@@ -673,86 +468,17 @@ impl<'a> PubSubEngine<'a> {
             return;
         }
         let was_ready = client.stage == ConnectionStage::Ready;
+        let is_awaited = std::mem::take(&mut client.is_awaited);
         let failed = client.close();
-        match self.phase {
-            RunPhase::Connecting { .. } => {
-                let refusal = format!("client {} was not accepted: {reason}", client.id);
-                self.refusal.get_or_insert(refusal);
-            }
-            RunPhase::Publishing | RunPhase::Draining => {
-                self.counts.failed += failed;
-                self.counts.lost_connections += u64::from(was_ready);
-                self.redials.push_back((Instant::now() + REDIAL_AFTER, index));
-            }
+        if is_awaited || self.phase == RunPhase::WarmingUp {
+            let refusal = format!("client {} was not accepted: {reason}", client.id);
+            self.refusal.get_or_insert(refusal);
+            return;
         }
+        self.counts.failed += failed;
+        self.counts.lost_connections += u64::from(was_ready);
+        self.redials.push_back((Instant::now() + REDIAL_AFTER, index));
     }
-}
-
-/// The clients of a load, subscribers first, then publishers, then those that do nothing; and the ledgers of the
-/// subscribers.
-fn clients_of(config: &PubSubConfig) -> (Vec<PubSubClient>, Vec<ReceiptLedger>) {
-    let mut clients = Vec::with_capacity(config.clients() as usize);
-    let mut ledgers = Vec::new();
-    let mut first = 0;
-    let numbers: Vec<(i32, Range<u32>)> = config
-        .publisher_groups
-        .iter()
-        .map(|group| {
-            let range = first..first + group.publishers;
-            first = range.end;
-            (group.id, range)
-        })
-        .collect();
-    for group in &config.subscriber_groups {
-        let expected = || {
-            numbers
-                .iter()
-                .filter(|(id, _)| group.expected_publisher_groups.contains(id))
-                .map(|(_, range)| range.clone())
-        };
-        for index in 0..group.subscribers {
-            if index == 0 || !group.is_shared() {
-                ledgers.push(ReceiptLedger::new(expected()));
-            }
-            let role = ClientRole::Subscriber {
-                ledger: ledgers.len() as u32 - 1,
-                is_persistent: group.persistent_session_info.is_some(),
-            };
-            let id = group.client_id(index);
-            let filter = group.topic_filter.clone();
-            clients.push(PubSubClient::new(role, id, filter, !group.are_applications()));
-        }
-    }
-    let mut publisher = 0;
-    for group in &config.publisher_groups {
-        for index in 0..group.publishers {
-            let role = ClientRole::Publisher(publisher);
-            publisher += 1;
-            clients.push(PubSubClient::new(
-                role,
-                group.client_id(index),
-                group.topic(index),
-                true,
-            ));
-        }
-    }
-    for index in 0..config.dummy_clients {
-        let id = format!("test_dummy_client_{index}");
-        clients.push(PubSubClient::new(ClientRole::Dummy, id, String::new(), true));
-    }
-    (clients, ledgers)
-}
-
-/// When a message is due, microseconds since the load began: publishers take turns.
-fn due_us(config: &PubSubConfig, publisher: u32, number: u32) -> u64 {
-    let publishers = config.publishers() as f64;
-    let place = f64::from(number) * publishers + f64::from(publisher);
-    (place / (publishers * config.rate) * 1e6) as u64
-}
-
-/// The topic of a message that is retained.
-fn retained_topic(topic: &str, number: u32) -> String {
-    format!("{topic}/{number}")
 }
 
 /// The window of a publisher: what the broker takes, and what the load asks for.
@@ -765,12 +491,6 @@ fn ping_interval(keep_alive: u16) -> Duration {
     Duration::from_secs(u64::from(keep_alive)).mul_f64(0.5)
 }
 
-fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as i64)
-}
-
-fn micros(time: Duration) -> u64 {
+pub(super) fn micros(time: Duration) -> u64 {
     time.as_micros() as u64
 }

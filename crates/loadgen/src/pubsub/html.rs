@@ -98,7 +98,7 @@ fn plots(broker: &BrokerResult) -> String {
             "b",
             PointMerge::Mean,
             |second| Some(second.acknowledged),
-            rate(last.publish_rate()),
+            rate(last.publish_rate),
         ),
         series(
             "delivered",

@@ -8,6 +8,7 @@ use fieldline_codec::{
 
 use super::client::{ClientRole, ConnectionStage, PubSubClient};
 use super::engine::{ClientSettings, PubSubEngine, RunPhase, window};
+use super::message::UNCOUNTED;
 
 /// PINGREQ, which is the same in all versions.
 pub(super) const PINGREQ: &[u8] = &[0xc0, 0];
@@ -62,15 +63,14 @@ pub(super) fn put_publish(
     retain: bool,
     version: MqttProtocolVersion,
     out: &mut Vec<u8>,
-) {
+) -> Result<(), String> {
     let publish = PublishPacket {
         qos,
         retain,
         packet_id: PacketId::new(packet_id).filter(|_| qos != QoS::AtMostOnce),
         ..PublishPacket::new(topic, payload)
     };
-    // Topics and sizes were checked before the load.
-    let _ = publish.encode(version, out);
+    publish.encode(version, out).map_err(|error| error.to_string())
 }
 
 /// Appends DISCONNECT.
@@ -157,28 +157,27 @@ impl PubSubEngine<'_> {
                 ClientRole::Publisher(publisher),
             ) => {
                 if let Some(message) = client.take_acknowledged(ack.packet_id.get()) {
-                    if ack.code.is_error() {
+                    if ack.code.is_error() && message.number != UNCOUNTED {
                         self.counts.failed += 1;
-                    } else {
+                    } else if !ack.code.is_error() {
                         self.count_acknowledged(publisher, &message);
                     }
                 }
             }
             (Packet::Connack(connack), _) if connack.code == ReasonCode::Success => {
                 client.window = window(&self.settings, connack.properties.receive_maximum());
-                client.unreleased.clear();
+                if !connack.session_present {
+                    client.unreleased.clear();
+                    client.has_subscribed = false;
+                }
+                let keep_alive = connack.properties.server_keep_alive();
+                self.shortest_keep_alive = self.shortest_keep_alive.min(keep_alive.unwrap_or(u16::MAX));
                 let clears = self.phase
                     == RunPhase::Connecting {
                         clears_sessions: true,
                     };
                 match client.role {
-                    // A session that was kept has its subscription.
-                    ClientRole::Subscriber {
-                        is_persistent: true, ..
-                    } if connack.session_present => {
-                        self.make_ready(index);
-                    }
-                    ClientRole::Subscriber { .. } if !clears => {
+                    ClientRole::Subscriber { .. } if !clears && !client.has_subscribed => {
                         client.stage = ConnectionStage::Subscribing;
                         put_subscribe(&client.topic, self.config.qos().1, version, out)?;
                     }
@@ -188,7 +187,10 @@ impl PubSubEngine<'_> {
             (Packet::Connack(connack), _) => return Err(format!("CONNACK {:?}", connack.code)),
             (Packet::Suback(suback), _) => match suback.codes.iter().find(|code| code.is_error()) {
                 Some(code) => return Err(format!("SUBACK {code:?}")),
-                None => self.make_ready(index),
+                None => {
+                    client.has_subscribed = true;
+                    self.make_ready(index);
+                }
             },
             (Packet::Disconnect(disconnect), _) => return Err(format!("DISCONNECT {:?}", disconnect.code)),
             _ => {}

@@ -1,7 +1,8 @@
 //! Loads with a name.
 
 use super::config::{
-    PersistentClientType, PersistentSessionInfo, PubSubConfig, PubSubMode, PublisherGroup, SubscriberGroup,
+    MOST_CLIENTS, PersistentClientType, PersistentSessionInfo, PubSubConfig, PubSubMode, PublisherGroup,
+    SubscriberGroup,
 };
 use crate::cli::PointToPointArgs;
 
@@ -139,9 +140,9 @@ fn subscribers(
     }
 }
 
-/// So many pairs, each a publisher of one group and a subscriber of another.
+/// So many pairs, each a publisher of one group and a subscriber of another; of too many as many as are refused.
 fn pairs(count: usize) -> PubSubConfig {
-    let ids = 0..i32::try_from(count).unwrap_or(i32::MAX);
+    let ids = 0..count.min(MOST_CLIENTS as usize) as i32;
     PubSubConfig {
         publisher_groups: ids
             .clone()

@@ -49,6 +49,8 @@ pub(super) struct PubSubOutcome {
     pub(super) connect_seconds: f64,
     /// Seconds for which messages were published.
     pub(super) publish_seconds: f64,
+    /// Messages acknowledged a second in that time.
+    pub(super) publish_rate: f64,
     /// Messages delivered a second: while messages were published, or from when subscribers came to the last message.
     pub(super) delivery_rate: f64,
     /// Messages sent.
@@ -100,13 +102,6 @@ pub(super) struct PubSubSecond {
     pub(super) delivery: LatencySummary,
 }
 
-impl PubSubOutcome {
-    /// Messages acknowledged a second.
-    pub(super) fn publish_rate(&self) -> f64 {
-        per_second(self.acknowledged, Duration::from_secs_f64(self.publish_seconds))
-    }
-}
-
 /// How often something happens a second; 0 where no time has passed.
 pub(super) fn per_second(number: u64, time: Duration) -> f64 {
     match time.is_zero() {
@@ -120,7 +115,17 @@ impl BrokerResult {
     pub(super) fn median(&self, figure: impl Fn(&PubSubOutcome) -> f64) -> f64 {
         let mut figures: Vec<f64> = self.rounds.iter().map(figure).collect();
         figures.sort_by(f64::total_cmp);
-        figures.get(figures.len() / 2).copied().unwrap_or_default()
+        let upper = figures.get(figures.len() / 2).copied().unwrap_or_default();
+        match figures.len() % 2 {
+            1 => upper,
+            _ => f64::midpoint(
+                figures
+                    .get((figures.len() / 2).wrapping_sub(1))
+                    .copied()
+                    .unwrap_or_default(),
+                upper,
+            ),
+        }
     }
 
     /// A figure that not every round has.
@@ -146,7 +151,7 @@ impl BrokerResult {
             |of: fn(&PubSubOutcome) -> Option<f64>| self.known_median(of).map_or_else(|| "–".to_owned(), us);
         vec![
             ("deliveries", rate(self.median(|round| round.delivery_rate))),
-            ("acknowledged", rate(self.median(PubSubOutcome::publish_rate))),
+            ("acknowledged", rate(self.median(|round| round.publish_rate))),
             ("lost", count(self.sum(|round| round.lost))),
             ("duplicated", count(self.sum(|round| round.duplicated))),
             (

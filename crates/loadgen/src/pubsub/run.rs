@@ -75,7 +75,7 @@ impl PubSubRound<'_> {
             watch,
         };
         let published = publish(&mut engine, &mut events, &mut ticker)?;
-        let delivered_meanwhile = engine.counts.delivered;
+        let meanwhile = engine.counts;
         let subscribers_came = engine.epoch.elapsed();
         if self.config.mode != PubSubMode::Live {
             connect += engine.connect(&subscribers, false)?;
@@ -94,8 +94,9 @@ impl PubSubRound<'_> {
         let outcome = PubSubOutcome {
             connect_seconds: connect.as_secs_f64(),
             publish_seconds: published.as_secs_f64(),
+            publish_rate: per_second(meanwhile.acknowledged, published),
             delivery_rate: match self.config.mode {
-                PubSubMode::Live => per_second(delivered_meanwhile, published),
+                PubSubMode::Live => per_second(meanwhile.delivered, published),
                 PubSubMode::Offline | PubSubMode::Retained(_) => {
                     per_second(counts.delivered, last.saturating_sub(subscribers_came))
                 }
@@ -119,13 +120,25 @@ impl PubSubRound<'_> {
                 .map(|sample| sample.rss_bytes),
             seconds: ticker.seconds,
         };
+        if let Err(error) = self.clean_up(&mut engine, &mut events, &sessions) {
+            eprintln!("the broker may keep sessions and retained messages of this round: {error}");
+        }
+        Ok(outcome)
+    }
+
+    /// Takes back what the round has left with the broker.
+    fn clean_up(
+        &self,
+        engine: &mut PubSubEngine<'_>,
+        events: &mut Events,
+        sessions: &[usize],
+    ) -> LoadResult<()> {
         if let PubSubMode::Retained(each) = self.config.mode {
             engine.clear_retained(each);
-            settle(&mut engine, &mut events, |engine| !engine.has_unwritten())?;
+            settle(engine, events, |engine| !engine.has_unwritten())?;
         }
         engine.disconnect(0..engine.clients.len());
-        self.clear_sessions(&mut engine, &sessions)?;
-        Ok(outcome)
+        self.clear_sessions(engine, sessions)
     }
 
     /// Ends the sessions of subscribers that outlive their connections.
@@ -136,10 +149,9 @@ impl PubSubRound<'_> {
     }
 
     fn warm_up(&self, engine: &mut PubSubEngine<'_>, events: &mut Events) -> LoadResult<()> {
-        engine.phase = RunPhase::Draining;
-        engine.send_uncounted(self.warm_up);
+        engine.begin_warm_up(self.warm_up);
         settle(engine, events, |engine| {
-            engine.unacknowledged() == 0 && !engine.has_unwritten()
+            engine.is_warm() && engine.unacknowledged() == 0 && !engine.has_unwritten()
         })
     }
 
@@ -159,9 +171,10 @@ impl PubSubRound<'_> {
                 let progress = progress_of(engine);
                 if progress != known {
                     (known, heard_of) = (progress, Instant::now());
-                }
-                let is_complete = engine.unacknowledged() == 0 && engine.missing() == 0;
-                if is_complete || heard_of.elapsed() >= patience {
+                } else if heard_of.elapsed() >= patience
+                    // Looks at each message: not while there are more important things to do.
+                    || engine.unacknowledged() == 0 && engine.missing() == 0
+                {
                     return Ok(());
                 }
             }
@@ -227,6 +240,7 @@ fn settle(
             )));
         }
         engine.turn(events, Duration::from_millis(50))?;
+        engine.check_refusal()?;
     }
     Ok(())
 }

@@ -49,7 +49,33 @@ impl OverloadSource for SlowLanes {
 impl TenantBacklog for SlowLanes {
     fn holds_back(&self, tenant: TenantId) -> bool {
         let accounting = self.accounting.lock();
-        let lane = accounting.tenants.get(&tenant);
-        lane.is_some_and(|lane| lane.bytes > self.options.backlog.0 / HOLDING_PART)
+        let held = accounting.tenants.get(&tenant).map_or(0, |lane| lane.bytes);
+        // Once all lanes together are full, each tenant has less room.
+        let are_filling = accounting.bytes > self.options.total_backlog() / HOLDING_PART;
+        held > self.options.backlog.0 / HOLDING_PART || are_filling && held > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::{ALL_TENANTS, LaneOptions};
+
+    #[test]
+    fn a_lane_that_fills_up_holds_back_and_lets_go() {
+        let options = LaneOptions::default();
+        let lanes = SlowLanes::new(&options);
+        let (tenant, other) = (TenantId::new(), TenantId::new());
+        let quarter = options.backlog.0 / HOLDING_PART;
+        assert!(lanes.try_reserve(tenant, quarter / 2) && !lanes.holds_back(tenant));
+        assert!(lanes.try_reserve(tenant, quarter / 2) && lanes.holds_back(tenant));
+        assert!(!lanes.holds_back(other));
+        lanes.release(tenant, quarter / 2);
+        assert!(!lanes.holds_back(tenant));
+        // The lanes of others fill up.
+        for _ in 0..=ALL_TENANTS {
+            assert!(lanes.try_reserve(TenantId::new(), quarter));
+        }
+        assert!(lanes.holds_back(tenant) && !lanes.holds_back(other));
     }
 }
