@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener as _};
 use fieldline_core::ingest::{IngestService, IngestStores, QueueProducer};
 use fieldline_core::ports::{
     EventFilter, IngestStore as _, Journal as _, Offset, Partition, RuleEngine as _, StoreEffects,
@@ -25,6 +26,7 @@ use crate::message::RuleMessage;
 use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::{NOW, World};
 use crate::producer::RuleMessageProducer;
+use crate::queue_listener::QueueListener;
 
 /// A node that collects the bodies of its messages.
 struct Collect(Arc<Mutex<Vec<Value>>>);
@@ -267,6 +269,40 @@ async fn queues_are_routed_and_in_line_with_the_store_before_anything_is_process
     let seen = site.seen.clone();
     eventually("the message is left", async || seen.lock().len() == 1).await;
     site.stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_waits_for_changes_of_queues_finds_them_in_force() {
+    let world = World::new().await;
+    let dir = tempfile::tempdir().unwrap();
+    let site = Site::over(&world, journal(&dir));
+    let service = Arc::new(site.start(&world).await);
+    let listener = QueueListener::new(site.engine.clone(), service.clone());
+    let names = || -> Vec<String> {
+        let queues = site.engine.queues();
+        queues.iter().map(|(_, queue)| queue.name.to_string()).collect()
+    };
+    for number in 0..3 {
+        let name = format!("Late{number}");
+        let stores = &world.services.stores;
+        stores.queues.insert(queue(TenantId::NULL, &name)).await.unwrap();
+        // What a change that is one of many began is waited for as well.
+        for _ in 0..3 {
+            listener.on_change(EntityChange::new(
+                TenantId::NULL,
+                TenantId::NULL,
+                ChangeKind::Queues,
+            ));
+        }
+        listener.settled().unwrap().await;
+        assert!(names().contains(&name), "{name} of {:?}", names());
+    }
+    drop(listener);
+    eventually("a change still goes on", async || {
+        Arc::strong_count(&service) == 1
+    })
+    .await;
+    site.stop(Arc::into_inner(service).unwrap()).await;
 }
 
 async fn errors_of(world: &World, entity: EntityId) -> Vec<EntityEvent> {
