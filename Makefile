@@ -132,7 +132,7 @@ test-e2e: test-install build
 
 # The same with every server that does not choose for itself on the three. What is about the files of the data directory is left out.
 test-e2e-scale: test-install build
-	tests/services/with-kafka.sh tests/services/with-postgres.sh tests/services/with-cassandra.sh env E2E_ENGINES=scale \
+	tests/services/with-kafka.sh tests/services/with-postgres.sh env CASSANDRA_HEAP=1g tests/services/with-cassandra.sh env E2E_ENGINES=scale \
 		$(E2E) tests/e2e -m "not hostile and not long and not files" --numprocesses 2 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
 
 # A hostile tenant beside an innocent one, attack by attack, held to all but times.

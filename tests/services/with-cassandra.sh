@@ -10,6 +10,8 @@
 # CASSANDRA_SYNC=group makes it acknowledge only what its commit log has, so that kill -9 of it loses nothing; it may lose the
 # last 100 ms otherwise. CASSANDRA_BROADCAST=127.0.0.2 is the address at which it tells clients that it is.
 #
+# CASSANDRA_HEAP=1g gives it more memory than 512m: clusters that people run have gigabytes.
+#
 # CASSANDRA_TLS=1 makes it ask for TLS with a client's certificate and for the user cassandra with that password; the
 # certificates (make-certificates.sh) are then in FIELDLINE_TEST_CASSANDRA_TLS.
 #
@@ -21,6 +23,7 @@ service=cassandra
 needs "openjdk-17-jre-headless maven" java mvn
 
 version=${CASSANDRA_VERSION:-5.0.7}
+heap=${CASSANDRA_HEAP:-512m}
 maven_jars cassandra-pom.xml "cassandra-$version" "-Dcassandra.version=$version"
 agent=$(ls "$library"/jamm-*.jar)
 
@@ -128,7 +131,7 @@ home=\$1
 mkdir -p "\$home/tmp"
 # A crash of Java leaves its report here.
 cd "\$home"
-exec java -javaagent:"$agent" -Xss256k -Xms512m -Xmx512m -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m \
+exec java -javaagent:"$agent" -Xss256k -Xms$heap -Xmx$heap -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m \
     -Djava.io.tmpdir="\$home/tmp" -Djna.tmpdir="\$home/tmp" \
     -Djna.nosys=true -Djdk.attach.allowAttachSelf=true -Dcassandra-foreground=yes \
     -Dcassandra.config="file://\$home/conf/cassandra.yaml" -Dcassandra.storagedir="\$home/data" \

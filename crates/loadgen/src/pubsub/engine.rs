@@ -69,6 +69,8 @@ pub(super) enum RunPhase {
     Publishing,
     /// What is on its way is waited for.
     Draining,
+    /// What the round has left with the broker is taken back.
+    CleaningUp,
 }
 
 /// All clients, and what they have seen.
@@ -470,8 +472,8 @@ impl<'a> PubSubEngine<'a> {
         let was_ready = client.stage == ConnectionStage::Ready;
         let is_awaited = std::mem::take(&mut client.is_awaited);
         let failed = client.close();
-        if is_awaited || self.phase == RunPhase::WarmingUp {
-            let refusal = format!("client {} was not accepted: {reason}", client.id);
+        if is_awaited || matches!(self.phase, RunPhase::WarmingUp | RunPhase::CleaningUp) {
+            let refusal = format!("client {} was not accepted, or lost: {reason}", client.id);
             self.refusal.get_or_insert(refusal);
             return;
         }

@@ -65,20 +65,31 @@ impl PubSubEngine<'_> {
         publishers.iter().all(|client| client.uncounted == 0)
     }
 
-    /// Clears what the publishers' topics retain.
-    pub(super) fn clear_retained(&mut self, each: u32) {
+    /// Begins to clear what the publishers' topics retain. The last message of each is acknowledged, and with it those
+    /// before it.
+    pub(super) fn begin_to_clear_retained(&mut self, each: u32) {
+        self.phase = RunPhase::CleaningUp;
+        let version = self.settings.version;
         for index in self.publishers.clone() {
             self.output.clear();
             let Some(client) = self.clients.get_mut(index) else {
                 continue;
             };
+            let packet_id = client.take_packet_id();
             for number in 0..each {
                 let topic = retained_topic(&client.topic, number);
-                let version = self.settings.version;
+                let qos = match number + 1 == each {
+                    true => QoS::AtLeastOnce,
+                    false => QoS::AtMostOnce,
+                };
                 // The same topic was encoded before.
-                let _ =
-                    packets::put_publish(&topic, b"", QoS::AtMostOnce, 0, true, version, &mut self.output);
+                let _ = packets::put_publish(&topic, b"", qos, packet_id, true, version, &mut self.output);
             }
+            client.in_flight.push_back(UnacknowledgedMessage {
+                packet_id,
+                number: UNCOUNTED,
+                due_us: 0,
+            });
             if let Err(reason) = client.write(&self.output) {
                 self.handle_loss(index, &reason);
             }
@@ -106,7 +117,8 @@ impl PubSubEngine<'_> {
         let ClientRole::Publisher(publisher) = client.role else {
             return;
         };
-        if self.config.qos().0 != QoS::AtMostOnce || client.has_unwritten() || client.in_flight.is_empty() {
+        let is_unanswered = self.config.qos().0 == QoS::AtMostOnce && self.phase != RunPhase::CleaningUp;
+        if !is_unanswered || client.has_unwritten() || client.in_flight.is_empty() {
             return;
         }
         let written = std::mem::take(&mut client.in_flight);

@@ -134,8 +134,8 @@ impl PubSubRound<'_> {
         sessions: &[usize],
     ) -> LoadResult<()> {
         if let PubSubMode::Retained(each) = self.config.mode {
-            engine.clear_retained(each);
-            settle(engine, events, |engine| !engine.has_unwritten())?;
+            engine.begin_to_clear_retained(each);
+            settle(engine, events, |engine| engine.unacknowledged() == 0)?;
         }
         engine.disconnect(0..engine.clients.len());
         self.clear_sessions(engine, sessions)
