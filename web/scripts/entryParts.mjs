@@ -25,9 +25,9 @@ export function entryParts(entries, early, later) {
       order: "post",
       handler(html, { bundle, filename }) {
         const file = Object.values(bundle ?? {}).find((one) => one.type === "chunk" && one.facadeModuleId === early)?.fileName;
-        const attrs = { type: "module", async: true, crossorigin: true, src: `/${file}` };
+        const attrs = { type: "module", crossorigin: true, src: `/${file}` };
         const isFirst = file !== undefined && filename === entries[0];
-        // Before the application, so that it runs first, and without waiting for the page and its styles.
+        // Before the application, so that it runs first.
         return isFirst ? { html, tags: [{ tag: "script", attrs, injectTo: "head-prepend" }] } : html;
       },
     },

@@ -14,13 +14,8 @@ interface Stored {
   configuration?: unknown;
 }
 
-/** The page is not drawn before the first questions of a dashboard are out, but waits no longer than this for what they need, milliseconds. */
-const ASKED_MS = 100;
-
 interface Ahead {
   user: Promise<User>;
-  /** Resolves when what the first screen needs has been asked for, as far as that can be told ahead. */
-  asked: Promise<void>;
   /** The dashboard that the address names. */
   board?: { id: string; stored: Promise<Stored> };
 }
@@ -46,14 +41,14 @@ function begin(path: string, search: string): Ahead | undefined {
   user.catch(() => undefined);
   const id = /^\/dashboards?\/([\w-]{36})$/.exec(path)?.[1];
   if (id === undefined) {
-    return { user, asked: Promise.resolve() };
+    return { user };
   }
   const stored = askDashboard(id);
   live.prepare();
   // What draws, and values, are asked for before the screen is drawn: that takes the page a while, during which they come. The screen asks
   // again where this fails, and says what is wrong.
-  const asked = loadBoard(user, stored, search).catch(() => undefined);
-  return { user, asked, board: { id, stored } };
+  loadBoard(user, stored, search).catch(() => undefined);
+  return { user, board: { id, stored } };
 }
 
 async function loadBoard(user: Promise<User>, stored: Promise<Stored>, search: string): Promise<void> {
@@ -73,11 +68,6 @@ function once<T>(coming: Promise<T>, again: () => Promise<T>): () => Promise<T> 
     isTaken = true;
     return given;
   };
-}
-
-/** Resolves when the server has the questions of the first screen, so that it answers them while the page is drawn; soon at any rate. */
-export async function askedAhead(path: string, search: string): Promise<void> {
-  await Promise.race([askAhead(path, search)?.asked, new Promise((resolve) => setTimeout(resolve, ASKED_MS))]);
 }
 
 /** Hands what was asked for ahead to the application, which asks again where that failed, and says what is wrong. */

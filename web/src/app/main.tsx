@@ -9,7 +9,7 @@ import { startLanguage } from "@/i18n";
 import { watchNetwork } from "@/live/socket";
 import { startAppearance, useAppearance } from "@/ui/appearance";
 import { Notices } from "@/ui/feedback";
-import { askedAhead, takeAhead } from "./ahead";
+import { takeAhead } from "./ahead";
 import { App } from "./App";
 import { keepSearchWish } from "./searchWish";
 import { contrast, theme } from "./theme";
@@ -38,7 +38,7 @@ takeAhead(queries, location.pathname, location.search);
 /** What asks ahead may have begun this before the page was read to its end. */
 const readPage = new Promise<void>((read) => (document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", () => read()) : read()));
 
-void Promise.all([startLanguage(), readPage, askedAhead(location.pathname, location.search)]).then(() => {
+void Promise.all([startLanguage(), readPage]).then(() => {
   const root = document.getElementById("root");
   if (root !== null) {
     createRoot(root).render(
