@@ -83,6 +83,41 @@ pub(crate) enum LimitComparison {
     Fsync,
 }
 
+/// An MQTT server under load.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MqttServerArgs {
+    /// Host of the MQTT server.
+    #[arg(long, env = "MQTT_HOST", value_name = "HOST", default_value = "localhost")]
+    pub(crate) mqtt_host: String,
+    /// Port of the MQTT server.
+    #[arg(long, env = "MQTT_PORT", value_name = "PORT", default_value_t = 1883)]
+    pub(crate) mqtt_port: u16,
+    /// Connects with TLS.
+    #[arg(long, env = "MQTT_SSL_ENABLED", value_name = "BOOL", default_value_t = false,
+        num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+    pub(crate) mqtt_tls: bool,
+    /// PEM file of the CA certificates to trust for the MQTT server; otherwise those that the system trusts.
+    #[arg(long, env = "MQTT_SSL_KEY_STORE", value_name = "FILE")]
+    pub(crate) mqtt_ca: Option<PathBuf>,
+    /// Process id of the server, if it cannot be found by its port.
+    #[arg(long, value_name = "PID")]
+    pub(crate) server_pid: Option<u32>,
+}
+
+/// What a run tells, and where.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OutputArgs {
+    /// Writes all results to a JSON file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Writes an HTML page with plots.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Prints no progress.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
 /// Options of a published scenario.
 #[derive(Debug, Clone, Args)]
 pub struct ScenarioArgs {
@@ -121,15 +156,8 @@ pub struct ScenarioArgs {
     /// Limit server to compare the result with.
     #[arg(long, value_enum, default_value = "fsync")]
     pub(crate) limit: LimitComparison,
-    /// Writes all results to a JSON file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Writes an HTML page with plots.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Prints no progress.
-    #[arg(long)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// Options of the measurement of idle connections.

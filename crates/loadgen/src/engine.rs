@@ -20,9 +20,11 @@ mod tally;
 mod timer;
 mod traffic;
 
+pub(crate) use client::{IDS, packet_id};
 pub use plan::{AlarmLoad, DeviceProtocol, LoadPace, LoadPlan};
 pub(crate) use socket::ClientSocket;
 pub use socket::ClientTls;
+pub(crate) use state::now_ms;
 pub use tally::{DeviceTally, LoadInterval, LoadTotals};
 pub(crate) use timer::TimerFd;
 
@@ -190,11 +192,9 @@ impl LoadEngine {
         mqtt::put_disconnect(&mut self.state.output);
         for client in &mut self.clients {
             // No packet can follow one that is half written.
-            if let (true, ClientStage::Ready, false, Some(link)) =
-                (mqtt, client.stage, client.is_blocked, client.socket.as_mut())
-            {
+            if mqtt && client.stage == ClientStage::Ready && !client.has_unwritten() {
                 // The connection is closed in any case.
-                let _ = link.write(&self.state.output).and_then(|_| link.flush());
+                let _ = client.write(&self.state.output);
             }
             client.close();
         }
@@ -225,6 +225,6 @@ impl LoadEngine {
     }
 }
 
-fn micros(time: Duration) -> u64 {
+pub(crate) fn micros(time: Duration) -> u64 {
     time.as_micros() as u64
 }

@@ -1,15 +1,16 @@
 //! `bench pubsub`: publishers and subscribers on any MQTT broker, or on several in turn.
 
 use std::net::SocketAddr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fieldline_codec::MqttProtocolVersion;
 
 use crate::cli::{ClientVersion, PubSubArgs};
+use crate::engine::now_ms;
 use crate::error::{LoadError, LoadResult};
-use crate::process::{machine, pid_listening_on, raise_file_limit};
-use crate::report::{check_writable, write_json, write_page};
+use crate::process::machine;
+use crate::report::{write_json, write_page};
 use crate::target;
+use crate::telemetry::check_files;
 
 mod client;
 mod config;
@@ -23,15 +24,14 @@ mod publishing;
 mod receipts;
 mod report;
 mod run;
+#[cfg(test)]
+mod tests;
 
 use config::PubSubConfig;
 use engine::ClientSettings;
 use presets::{PRESETS, set};
 use report::{BrokerResult, PubSubReport};
 use run::PubSubRound;
-
-/// File handles that are not connections.
-const OTHER_FILES: u64 = 64;
 
 /// A broker under load.
 struct BrokerTarget {
@@ -51,16 +51,9 @@ pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
         return Ok(true);
     }
     let (title, config) = load_of(args, name)?;
-    for path in [&args.json, &args.html].into_iter().flatten() {
-        check_writable(path)?;
-    }
-    let files = raise_file_limit();
-    if config.clients() + OTHER_FILES > files {
-        return Err(LoadError::InvalidOption(format!(
-            "{} clients need as many open files, and the limit is {files}: scale the load down, or raise `ulimit -n`",
-            config.clients()
-        )));
-    }
+    args.mqtt.check()?;
+    args.output.check()?;
+    check_files(config.clients() as usize)?;
     let brokers = brokers_of(args)?;
     let mut report = PubSubReport {
         title,
@@ -81,7 +74,7 @@ pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
     let mut failure = None;
     'rounds: for round in 0..args.rounds {
         for (broker, result) in brokers.iter().zip(&mut report.brokers) {
-            if !args.quiet {
+            if !args.output.quiet {
                 eprintln!("{}, round {} of {}", broker.name, round + 1, args.rounds);
             }
             let round = PubSubRound {
@@ -92,7 +85,7 @@ pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
                 run: rand::random(),
             };
             let mut watch = |second: &report::PubSubSecond| {
-                if !args.quiet {
+                if !args.output.quiet {
                     eprintln!("{}", report::progress(second));
                 }
             };
@@ -113,10 +106,10 @@ pub(crate) fn run(args: &PubSubArgs) -> LoadResult<bool> {
         return Err(failure);
     }
     say(report.text().trim_end());
-    if let Some(path) = &args.json {
+    if let Some(path) = &args.output.json {
         write_json(&report, path)?;
     }
-    if let Some(path) = &args.html {
+    if let Some(path) = &args.output.html {
         write_page(&html::page(&report), path)?;
     }
     failure.map_or_else(|| Ok(report.has_lost_nothing()), Err)
@@ -162,22 +155,16 @@ fn load_of(args: &PubSubArgs, name: &str) -> LoadResult<(String, PubSubConfig)> 
 fn brokers_of(args: &PubSubArgs) -> LoadResult<Vec<BrokerTarget>> {
     let broker = |name: String, host: &str, port: u16, option: &str, pid: Option<u32>| {
         let address = target::resolve(option, host, port)?;
-        let local = || pid_listening_on(port).filter(|_| address.ip().is_loopback());
         LoadResult::Ok(BrokerTarget {
             name,
             host: host.to_owned(),
             address,
-            pid: pid.or_else(local),
+            pid: pid.or_else(|| target::local_pid(address)),
         })
     };
-    let first = format!("{}:{}", args.mqtt_host, args.mqtt_port);
-    let mut brokers = vec![broker(
-        first,
-        &args.mqtt_host,
-        args.mqtt_port,
-        "--mqtt-host",
-        args.server_pid,
-    )?];
+    let (host, port) = (args.mqtt.mqtt_host.as_str(), args.mqtt.mqtt_port);
+    let first = format!("{host}:{port}");
+    let mut brokers = vec![broker(first, host, port, "--mqtt-host", args.mqtt.server_pid)?];
     for named in &args.compare {
         let (name, address) = named.split_once('=').unwrap_or((named, named));
         let parts = address.rsplit_once(':');
@@ -192,13 +179,9 @@ fn brokers_of(args: &PubSubArgs) -> LoadResult<Vec<BrokerTarget>> {
 }
 
 fn settings_of(args: &PubSubArgs, broker: &BrokerTarget) -> LoadResult<ClientSettings> {
-    let tls = args
-        .mqtt_tls
-        .then(|| target::tls(&broker.host, args.mqtt_ca.as_deref()))
-        .transpose()?;
     Ok(ClientSettings {
         target: broker.address,
-        tls,
+        tls: args.mqtt.tls(&broker.host)?,
         version: match args.mqtt_version {
             ClientVersion::V311 => MqttProtocolVersion::V311,
             ClientVersion::V5 => MqttProtocolVersion::V5,
@@ -208,10 +191,4 @@ fn settings_of(args: &PubSubArgs, broker: &BrokerTarget) -> LoadResult<ClientSet
         keep_alive: args.keep_alive,
         in_flight: args.in_flight,
     })
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as i64)
 }

@@ -1,8 +1,8 @@
 //! Published benchmark loads, each run with one command.
 
 use crate::cli::{
-    DeviceApi, DeviceArgs, ForeignArgs, INSTANCE_REGEX, LoadArgs, ReportArgs, ScenarioArgs, TargetArgs,
-    TelemetryArgs,
+    DeviceApi, DeviceArgs, ForeignArgs, INSTANCE_REGEX, LoadArgs, MqttServerArgs, ReportArgs, ScenarioArgs,
+    TargetArgs, TelemetryArgs,
 };
 use crate::error::{LoadError, LoadResult};
 use crate::payload::PayloadKind;
@@ -146,12 +146,14 @@ fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
             username: args.username.clone(),
             password: args.password.clone(),
             rest_pool_size: 8,
-            mqtt_host,
-            mqtt_port,
-            mqtt_tls: false,
-            mqtt_ca: None,
+            mqtt: MqttServerArgs {
+                mqtt_host,
+                mqtt_port,
+                mqtt_tls: false,
+                mqtt_ca: None,
+                server_pid: None,
+            },
             own_server: args.rest_url.is_none(),
-            server_pid: None,
         },
         devices: DeviceArgs {
             device_start: 0,
@@ -195,9 +197,7 @@ fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
             patience: 120.0,
             probes: 5.0,
             limit: args.limit,
-            json: args.json.clone(),
-            html: args.html.clone(),
-            quiet: args.quiet,
+            output: args.output.clone(),
         },
         foreign: ForeignArgs {
             test_api: "device".to_owned(),
@@ -211,6 +211,7 @@ fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::OutputArgs;
 
     fn asked(name: &str, scale: f64) -> ScenarioArgs {
         ScenarioArgs {
@@ -222,9 +223,11 @@ mod tests {
             username: String::new(),
             password: String::new(),
             limit: crate::cli::LimitComparison::None,
-            json: None,
-            html: None,
-            quiet: true,
+            output: OutputArgs {
+                json: None,
+                html: None,
+                quiet: true,
+            },
         }
     }
 

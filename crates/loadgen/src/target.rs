@@ -11,7 +11,7 @@ use ureq::http::Uri;
 
 use crate::child::{OwnServer, own_server};
 use crate::cleanup::CleanupPath;
-use crate::cli::TargetArgs;
+use crate::cli::{MqttServerArgs, TargetArgs};
 use crate::engine::ClientTls;
 use crate::error::{LoadError, LoadResult};
 use crate::process::pid_listening_on;
@@ -60,19 +60,14 @@ impl LoadTarget {
             Some(own) => (own.url.clone(), own.mqtt, DEMO_TENANT),
             None => (
                 args.rest_url.trim_end_matches('/').to_owned(),
-                resolve("--mqtt-host", &args.mqtt_host, args.mqtt_port)?,
+                resolve("--mqtt-host", &args.mqtt.mqtt_host, args.mqtt.mqtt_port)?,
                 (args.username.as_str(), args.password.as_str()),
             ),
         };
-        let tls = args
-            .mqtt_tls
-            .then(|| tls(&args.mqtt_host, args.mqtt_ca.as_deref()))
-            .transpose()?;
+        let tls = args.mqtt.tls(&args.mqtt.mqtt_host)?;
         let pid = match &own {
             Some(own) => Some(own.process.pid()),
-            None if args.server_pid.is_some() => args.server_pid,
-            None if mqtt.ip().is_loopback() => pid_listening_on(mqtt.port()),
-            None => None,
+            None => args.mqtt.server_pid.or_else(|| local_pid(mqtt)),
         };
         let client = RestClient::new(RestTarget {
             url: url.clone(),
@@ -103,6 +98,23 @@ impl LoadTarget {
     /// Returns the target of HTTP devices.
     pub(crate) fn http(&self) -> LoadResult<HttpTarget> {
         http_target(&self.url)
+    }
+}
+
+impl MqttServerArgs {
+    /// The TLS configuration for a host, if TLS is wanted.
+    pub(crate) fn tls(&self, host: &str) -> LoadResult<Option<ClientTls>> {
+        self.mqtt_tls
+            .then(|| tls(host, self.mqtt_ca.as_deref()))
+            .transpose()
+    }
+}
+
+/// The process that listens on an address, if it is one of this machine.
+pub(crate) fn local_pid(address: SocketAddr) -> Option<u32> {
+    match address.ip().is_loopback() {
+        true => pid_listening_on(address.port()),
+        false => None,
     }
 }
 
@@ -137,7 +149,7 @@ pub(crate) fn resolve(option: &str, host: &str, port: u16) -> LoadResult<SocketA
         .ok_or_else(|| LoadError::InvalidOption(format!("{option} {host} has no address")))
 }
 
-pub(crate) fn tls(host: &str, ca: Option<&Path>) -> LoadResult<ClientTls> {
+fn tls(host: &str, ca: Option<&Path>) -> LoadResult<ClientTls> {
     let roots = match ca.filter(|path| !path.as_os_str().is_empty()) {
         Some(path) => trusted_in(path)?,
         None => system_roots()?,

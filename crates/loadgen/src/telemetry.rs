@@ -1,6 +1,6 @@
 //! A telemetry run, from its options to its report.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use fieldline_codec::QoS;
 
@@ -8,7 +8,7 @@ use crate::cli::{DeviceApi, TelemetryArgs};
 use crate::devices::{
     DeviceRange, ProfileSpec, create_devices, delete_devices, ensure_profile, find_devices,
 };
-use crate::engine::{AlarmLoad, DeviceProtocol, LoadEngine, LoadPace, LoadPlan};
+use crate::engine::{AlarmLoad, DeviceProtocol, LoadEngine, LoadPace, LoadPlan, now_ms};
 use crate::error::{LoadError, LoadResult};
 use crate::process::{machine, raise_file_limit};
 use crate::report::{self, LoadReport, text};
@@ -35,10 +35,10 @@ pub(crate) fn run(args: &TelemetryArgs) -> LoadResult<bool> {
     run.clean_up();
     report.remarks = std::mem::take(&mut run.remarks);
     println!("{}", text::summary(&report));
-    if let Some(path) = &args.report.json {
+    if let Some(path) = &args.report.output.json {
         report::write_json(&report, path)?;
     }
-    if let Some(path) = &args.report.html {
+    if let Some(path) = &args.report.output.html {
         report::write_html(&report, path)?;
     }
     if let Some(failure) = run.failure {
@@ -119,7 +119,7 @@ impl<'a> TelemetryRun<'a> {
             let spec = ProfileSpec::named(name.unwrap_or(self.args.payload().profile()));
             let profile = ensure_profile(&self.target.client, &spec)?;
             let total = self.range.len();
-            let quiet = self.args.report.quiet;
+            let quiet = self.args.report.output.quiet;
             let progress = move |done: usize| {
                 if !quiet && done.is_multiple_of(5_000) {
                     eprintln!("{done} of {total} devices are there");
@@ -153,7 +153,7 @@ impl<'a> TelemetryRun<'a> {
     }
 
     fn print_line(&self, line: &str) {
-        if !self.args.report.quiet {
+        if !self.args.report.output.quiet {
             eprintln!("{line}");
         }
     }
@@ -271,7 +271,7 @@ impl<'a> TelemetryRun<'a> {
 
     fn connect(&mut self, engine: &mut LoadEngine) -> LoadResult<Duration> {
         let total = engine.plan().connections();
-        let quiet = self.args.report.quiet;
+        let quiet = self.args.report.output.quiet;
         engine.connect(total, &mut |open| {
             if !quiet {
                 eprintln!("{open} of {total} connections are open");
@@ -343,10 +343,4 @@ pub(crate) fn check_files(connections: usize) -> LoadResult<()> {
         "{connections} connections need {needed} open files, and this process may have {allowed}: raise it with `ulimit -n`, \
          or take fewer"
     )))
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as i64)
 }

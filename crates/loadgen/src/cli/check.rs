@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    ConnectionsArgs, DeviceApi, DeviceArgs, ForeignArgs, LoadArgs, ReportArgs, TargetArgs, TelemetryArgs,
+    ConnectionsArgs, DeviceApi, DeviceArgs, ForeignArgs, LoadArgs, MqttServerArgs, OutputArgs, ReportArgs,
+    TargetArgs, TelemetryArgs,
 };
 use crate::cli::INSTANCE_REGEX;
 use crate::devices::DeviceRange;
@@ -51,18 +52,33 @@ impl TargetArgs {
             self.rest_pool_size as f64,
             1.0..=MAX_WORKERS as f64,
         )?;
-        if self.own_server && self.mqtt_tls {
+        if self.own_server && self.mqtt.mqtt_tls {
             return refuse("--mqtt-tls does not go with --own-server, which has no certificate");
         }
-        if self.own_server && self.server_pid.is_some() {
+        if self.own_server && self.mqtt.server_pid.is_some() {
             return refuse("--server-pid does not go with --own-server, whose process is known");
         }
+        self.mqtt.check()
+    }
+}
+
+impl MqttServerArgs {
+    /// Refuses a process that does not exist.
+    pub(crate) fn check(&self) -> LoadResult<()> {
         match self.server_pid {
             Some(pid) if ProcessSample::of(pid).is_none() => refuse(format!(
                 "--server-pid {pid}: there is no such process on this machine"
             )),
             _ => Ok(()),
         }
+    }
+}
+
+impl OutputArgs {
+    /// Refuses files that cannot be written.
+    pub(crate) fn check(&self) -> LoadResult<()> {
+        check_writable("--json", self.json.as_deref())?;
+        check_writable("--html", self.html.as_deref())
     }
 }
 
@@ -176,8 +192,7 @@ impl ReportArgs {
     fn check(&self) -> LoadResult<()> {
         within("--patience", self.patience, 0.0..=MAX_SECONDS)?;
         within("--probes", self.probes, 0.0..=1_000.0)?;
-        check_writable("--json", self.json.as_deref())?;
-        check_writable("--html", self.html.as_deref())
+        self.output.check()
     }
 
     /// Time for the server to store what it has acknowledged.

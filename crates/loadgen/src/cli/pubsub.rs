@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{Args, ValueEnum};
+
+use super::{MqttServerArgs, OutputArgs};
 
 /// The version of MQTT that the clients speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -25,19 +26,8 @@ pub struct PubSubArgs {
     /// JSON file of tb-mqtt-perf-tests that describes the load, where no preset is named.
     #[arg(long, env = "TEST_RUN_CONFIGURATION_FILE", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Host of the broker.
-    #[arg(long, env = "MQTT_HOST", value_name = "HOST", default_value = "localhost")]
-    pub(crate) mqtt_host: String,
-    /// Port of the broker.
-    #[arg(long, env = "MQTT_PORT", value_name = "PORT", default_value_t = 1883)]
-    pub(crate) mqtt_port: u16,
-    /// Connects with TLS.
-    #[arg(long, env = "MQTT_SSL_ENABLED", value_name = "BOOL", default_value_t = false,
-        num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
-    pub(crate) mqtt_tls: bool,
-    /// PEM file of the CA certificates to trust for the broker; otherwise those that the system trusts.
-    #[arg(long, env = "MQTT_SSL_KEY_STORE", value_name = "FILE")]
-    pub(crate) mqtt_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) mqtt: MqttServerArgs,
     /// Puts the same load on another broker as well, in turn with the first one; may be repeated.
     #[arg(long, value_name = "[NAME=]HOST:PORT")]
     pub(crate) compare: Vec<String>,
@@ -88,18 +78,8 @@ pub struct PubSubArgs {
         default_value_t = 10
     )]
     pub(crate) warm_up: u32,
-    /// Process id of the first broker, if it cannot be found by its port.
-    #[arg(long, value_name = "PID")]
-    pub(crate) server_pid: Option<u32>,
-    /// Writes all results to a JSON file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Writes an HTML page with plots.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Prints no progress.
-    #[arg(long)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) point_to_point: PointToPointArgs,
 }

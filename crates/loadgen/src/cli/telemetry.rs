@@ -1,11 +1,9 @@
 //! The options of a telemetry load; ThingsBoard's performance tool has most of them as well.
 
-use std::path::PathBuf;
-
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::LimitComparison;
+use super::{LimitComparison, MqttServerArgs, OutputArgs};
 use crate::payload::PayloadKind;
 
 /// The expression by which ThingsBoard's tool finds the number of a load generator in its name by default.
@@ -42,25 +40,11 @@ pub(crate) struct TargetArgs {
     /// REST requests at a time.
     #[arg(long, env = "REST_POOL_SIZE", value_name = "NUMBER", default_value_t = 8)]
     pub(crate) rest_pool_size: usize,
-    /// Host of the MQTT server.
-    #[arg(long, env = "MQTT_HOST", value_name = "HOST", default_value = "localhost")]
-    pub(crate) mqtt_host: String,
-    /// Port of the MQTT server.
-    #[arg(long, env = "MQTT_PORT", value_name = "PORT", default_value_t = 1883)]
-    pub(crate) mqtt_port: u16,
-    /// Connects with TLS.
-    #[arg(long, env = "MQTT_SSL_ENABLED", value_name = "BOOL", default_value_t = false,
-        num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
-    pub(crate) mqtt_tls: bool,
-    /// PEM file of the CA certificates to trust for the MQTT server; otherwise those that the system trusts.
-    #[arg(long, env = "MQTT_SSL_KEY_STORE", value_name = "FILE")]
-    pub(crate) mqtt_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) mqtt: MqttServerArgs,
     /// Starts a server on a temporary directory, and loads that instead.
     #[arg(long)]
     pub(crate) own_server: bool,
-    /// Process id of the server, if it cannot be found by its port.
-    #[arg(long, value_name = "PID")]
-    pub(crate) server_pid: Option<u32>,
 }
 
 /// The devices of a load.
@@ -234,15 +218,8 @@ pub(crate) struct ReportArgs {
     /// `none` is a bare handler that appends to the journal.
     #[arg(long, value_enum, default_value = "none")]
     pub(crate) limit: LimitComparison,
-    /// Writes all results to a JSON file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Writes an HTML page with plots.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Prints no progress.
-    #[arg(long)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// Variables of ThingsBoard's tool for features that this tool does not have.

@@ -29,10 +29,6 @@ pub(super) struct SimulatedClient {
     in_flight: u64,
     /// The times at which the messages in flight were or should have been sent, in microseconds of the load; a ring.
     sent_times: Box<[u64]>,
-    /// Output that the system has not accepted yet.
-    pub(super) out: Vec<u8>,
-    /// Whether the system accepts no output now: nothing more is sent until it does.
-    pub(super) is_blocked: bool,
     /// The beginning of an incomplete reply.
     pub(super) partial_input: Vec<u8>,
     /// Whether it is in the queue of connections to which the loop gives turns.
@@ -55,8 +51,6 @@ impl SimulatedClient {
             sent: 0,
             in_flight: 0,
             sent_times: vec![FREE; window.max(1)].into_boxed_slice(),
-            out: Vec::new(),
-            is_blocked: false,
             partial_input: Vec::new(),
             is_queued: false,
             is_served: false,
@@ -71,7 +65,24 @@ impl SimulatedClient {
     /// Whether a further message may be sent now. If acknowledgements overtake each other, the oldest message blocks
     /// those that would take its slot in the ring.
     pub(super) fn has_room(&self) -> bool {
-        self.stage == ClientStage::Ready && !self.is_blocked && self.mark(self.sent) == Some(FREE)
+        self.stage == ClientStage::Ready && !self.has_unwritten() && self.mark(self.sent) == Some(FREE)
+    }
+
+    /// Whether the system has not accepted all that was sent: nothing more is sent until it does.
+    pub(super) fn has_unwritten(&self) -> bool {
+        self.socket.as_ref().is_some_and(ClientSocket::has_unwritten)
+    }
+
+    /// Writes what the system accepts, and keeps the rest.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let sent = self.socket.as_mut().map_or(Ok(()), |socket| socket.send(bytes));
+        sent.map_err(|error| error.to_string())
+    }
+
+    /// Writes what was kept.
+    pub(super) fn flush(&mut self) -> Result<(), String> {
+        let sent = self.socket.as_mut().map_or(Ok(()), ClientSocket::resume);
+        sent.map_err(|error| error.to_string())
     }
 
     fn slot(&self, number: u64) -> usize {
@@ -124,8 +135,6 @@ impl SimulatedClient {
         self.sent_times.fill(FREE);
         self.socket = None;
         self.stage = ClientStage::Closed;
-        self.out = Vec::new();
-        self.is_blocked = false;
         self.partial_input = Vec::new();
         self.is_served = false;
         std::mem::take(&mut self.in_flight)
@@ -133,10 +142,10 @@ impl SimulatedClient {
 }
 
 /// Number of MQTT packet identifiers: 1 to 65,535.
-const IDS: u64 = 65_535;
+pub(crate) const IDS: u64 = 65_535;
 
 /// Returns the packet identifier of the message with that number on its connection.
-pub(super) fn packet_id(number: u64) -> u16 {
+pub(crate) fn packet_id(number: u64) -> u16 {
     (number % IDS) as u16 + 1
 }
 

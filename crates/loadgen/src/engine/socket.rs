@@ -12,8 +12,15 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// Connections per source address, below the usual number of ephemeral ports of an address.
 const PER_SOURCE: usize = 20_000;
 
-/// A connection to the server.
-pub(crate) enum ClientSocket {
+/// A connection to the server, with what the system has not accepted yet.
+pub(crate) struct ClientSocket {
+    stream: SocketStream,
+    unwritten: Vec<u8>,
+    /// Whether the system accepts nothing now; TLS may hold something even where nothing is unwritten here.
+    is_blocked: bool,
+}
+
+enum SocketStream {
     /// TCP.
     Plain(TcpStream),
     /// TLS over TCP.
@@ -47,39 +54,84 @@ impl ClientSocket {
             Err(error) => return Err(error),
         }
         let stream = TcpStream::from_std(socket.into());
-        Ok(match tls {
-            None => Self::Plain(stream),
+        let stream = match tls {
+            None => SocketStream::Plain(stream),
             Some(tls) => {
                 let session =
                     ClientConnection::new(tls.config.clone(), tls.name.clone()).map_err(io::Error::other)?;
-                Self::Tls(Box::new(TlsSocket { session, stream }))
+                SocketStream::Tls(Box::new(TlsSocket { session, stream }))
             }
+        };
+        Ok(Self {
+            stream,
+            unwritten: Vec::new(),
+            is_blocked: false,
         })
     }
 
     /// The socket that the event loop watches.
     pub(crate) fn socket(&mut self) -> &mut TcpStream {
-        match self {
-            Self::Plain(stream) => stream,
-            Self::Tls(link) => &mut link.stream,
+        match &mut self.stream {
+            SocketStream::Plain(stream) => stream,
+            SocketStream::Tls(link) => &mut link.stream,
         }
     }
 
     /// Whether events say little about readable data: TLS may read in order to write, and write in order to read.
     pub(crate) fn is_tls(&self) -> bool {
-        matches!(self, Self::Tls(_))
+        matches!(self.stream, SocketStream::Tls(_))
     }
 
     /// Reads available bytes; 0 at the end of the connection.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.read(buffer),
-            Self::Tls(link) => link.read(buffer),
+        match &mut self.stream {
+            SocketStream::Plain(stream) => stream.read(buffer),
+            SocketStream::Tls(link) => link.read(buffer),
         }
     }
 
+    /// Writes what the system accepts, and keeps the rest.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.unwritten.is_empty() {
+            self.unwritten.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.stream.write(rest) {
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.unwritten.extend_from_slice(rest);
+                    self.is_blocked = true;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.is_blocked = match self.stream.flush() {
+            Ok(()) => false,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => true,
+            Err(error) => return Err(error),
+        };
+        Ok(())
+    }
+
+    /// Writes what was kept, now that the system accepts something again.
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
+        let bytes = std::mem::take(&mut self.unwritten);
+        self.send(&bytes)
+    }
+
+    /// Whether the system has not accepted all that was sent.
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.is_blocked
+    }
+}
+
+impl SocketStream {
     /// Writes what the system accepts now, at least one byte.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match self {
             Self::Plain(stream) => stream.write(bytes),
             Self::Tls(link) => link.write(bytes),
@@ -91,7 +143,7 @@ impl ClientSocket {
     }
 
     /// Writes what TLS has buffered; [`ErrorKind::WouldBlock`] if the system does not accept all of it.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
             Self::Tls(link) => link.flush(),
@@ -101,7 +153,7 @@ impl ClientSocket {
 
 /// TLS over a socket with edge-triggered events. A read never waits for a write: otherwise a server that does not read
 /// before it has written would deadlock with this side.
-pub(crate) struct TlsSocket {
+struct TlsSocket {
     session: ClientConnection,
     stream: TcpStream,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fieldline_codec::QoS;
 use mio::{Interest, Token};
 
-use super::client::{ClientStage, SimulatedClient};
+use super::client::ClientStage;
 use super::mqtt::TELEMETRY;
 use super::plan::{DeviceProtocol, LoadPace};
 use super::run::REDIAL_AFTER;
@@ -59,7 +59,7 @@ impl LoadEngine {
             return Ok(());
         };
         if writable {
-            flush(client)?;
+            client.flush()?;
         }
         if readable || ended || client.socket.as_ref().is_some_and(ClientSocket::is_tls) {
             self.read(index, ended)?;
@@ -85,7 +85,7 @@ impl LoadEngine {
                 self.state.output.clear();
                 mqtt::put_connect(token, self.plan.keep_alive(), &mut self.state.output)
                     .map_err(|error| error.to_string())?;
-                write(client, &self.state.output)
+                client.write(&self.state.output)
             }
             DeviceProtocol::Http { .. } => {
                 self.state.make_ready(client);
@@ -116,7 +116,7 @@ impl LoadEngine {
                 Ok(0) => return Err(CLOSED.to_owned()),
                 Ok(read) => read,
                 // TLS may have to answer what it has read.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return flush(client),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return client.flush(),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.to_string()),
             };
@@ -195,7 +195,7 @@ impl LoadEngine {
         self.state.output.clear();
         let number = client.note_sent(micros(self.state.started.elapsed()));
         mqtt::put_message(TELEMETRY, qos, number, message, &mut self.state.output)?;
-        match write(client, &self.state.output) {
+        match client.write(&self.state.output) {
             Ok(()) => self.count_flushed(index),
             Err(end) => self.handle_loss(index, &end),
         }
@@ -240,7 +240,7 @@ impl LoadEngine {
         if world.output.is_empty() {
             return;
         }
-        if let Err(end) = write(client, &world.output) {
+        if let Err(end) = client.write(&world.output) {
             self.handle_loss(index, &end);
             return;
         }
@@ -258,7 +258,7 @@ impl LoadEngine {
     fn count_flushed(&mut self, index: usize) {
         if let Some(client) = self.clients.get_mut(index)
             && self.plan.is_unanswered()
-            && !client.is_blocked
+            && !client.has_unwritten()
         {
             self.state.count_written(client);
         }
@@ -302,42 +302,4 @@ impl LoadEngine {
             world.redial(index, pause);
         }
     }
-}
-
-/// Writes what the system accepts, and keeps the rest.
-fn write(client: &mut SimulatedClient, bytes: &[u8]) -> Result<(), String> {
-    if !client.out.is_empty() {
-        client.out.extend_from_slice(bytes);
-        return Ok(());
-    }
-    let Some(link) = client.socket.as_mut() else {
-        return Ok(());
-    };
-    let mut written = 0;
-    while written < bytes.len() {
-        match link.write(bytes.get(written..).unwrap_or_default()) {
-            Ok(count) => written += count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                client
-                    .out
-                    .extend_from_slice(bytes.get(written..).unwrap_or_default());
-                client.is_blocked = true;
-                return Ok(());
-            }
-            Err(error) => return Err(error.to_string()),
-        }
-    }
-    client.is_blocked = match link.flush() {
-        Ok(()) => false,
-        Err(error) if error.kind() == ErrorKind::WouldBlock => true,
-        Err(error) => return Err(error.to_string()),
-    };
-    Ok(())
-}
-
-/// Writes the output that was kept.
-fn flush(client: &mut SimulatedClient) -> Result<(), String> {
-    let bytes = std::mem::take(&mut client.out);
-    write(client, &bytes)
 }

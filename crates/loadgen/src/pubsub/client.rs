@@ -1,14 +1,10 @@
 //! One connection of a publisher, a subscriber or a client that does nothing.
 
 use std::collections::{HashSet, VecDeque};
-use std::io::ErrorKind;
 
 use fieldline_codec::QoS;
 
-use crate::engine::ClientSocket;
-
-/// How far identifiers are apart of which one is from the round of numbers before.
-const WRAPPED: u16 = u16::MAX / 2;
+use crate::engine::{ClientSocket, IDS, packet_id};
 
 /// What a client is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +23,7 @@ pub(super) enum ClientRole {
 }
 
 /// How far a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ConnectionStage {
     Closed,
     /// TCP is being opened.
@@ -42,7 +38,8 @@ pub(super) enum ConnectionStage {
 /// A message that was published and is not acknowledged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnacknowledgedMessage {
-    pub(super) packet_id: u16,
+    /// The number of its packet on this connection, of which [`packet_id`] is the identifier.
+    pub(super) packet: u64,
     pub(super) number: u32,
     pub(super) due_us: u64,
 }
@@ -56,16 +53,13 @@ pub(super) struct PubSubClient {
     pub(super) has_username: bool,
     pub(super) stage: ConnectionStage,
     pub(super) socket: Option<ClientSocket>,
-    pub(super) is_blocked: bool,
-    /// What the system has not accepted yet.
-    pub(super) out: Vec<u8>,
     /// The beginning of a packet.
     pub(super) partial: Vec<u8>,
     pub(super) in_flight: VecDeque<UnacknowledgedMessage>,
     pub(super) window: usize,
     /// Number of the next message.
     pub(super) next_number: u32,
-    pub(super) next_packet: u16,
+    next_packet: u64,
     /// Messages that are due.
     pub(super) owed: u32,
     /// Packets of QoS 2 that were received and are not released.
@@ -89,13 +83,11 @@ impl PubSubClient {
             has_username,
             stage: ConnectionStage::Closed,
             socket: None,
-            is_blocked: false,
-            out: Vec::new(),
             partial: Vec::new(),
             in_flight: VecDeque::new(),
             window: 0,
             next_number: 0,
-            next_packet: 1,
+            next_packet: 0,
             owed: 0,
             unreleased: HashSet::new(),
             uncounted: 0,
@@ -114,31 +106,34 @@ impl PubSubClient {
 
     /// Whether the system has not accepted all that was written.
     pub(super) fn has_unwritten(&self) -> bool {
-        self.is_blocked || !self.out.is_empty()
+        self.socket.as_ref().is_some_and(ClientSocket::has_unwritten)
     }
 
-    /// The identifier of the next packet, none that is in flight.
-    pub(super) fn take_packet_id(&mut self) -> u16 {
+    /// The number of the next packet that needs an identifier, of which none is in flight.
+    pub(super) fn take_packet(&mut self) -> u64 {
         loop {
-            let id = self.next_packet;
-            self.next_packet = self.next_packet.checked_add(1).unwrap_or(1);
-            // Identifiers come in order: one can be in flight only if the oldest is from the round of numbers before.
-            let oldest = self.in_flight.front().map(|message| message.packet_id);
-            let is_from_before = oldest.is_some_and(|oldest| id.wrapping_sub(oldest) > WRAPPED);
-            let is_oldest = oldest == Some(id);
-            if !is_oldest && (!is_from_before || self.in_flight.iter().all(|message| message.packet_id != id))
-            {
-                return id;
+            let packet = self.next_packet;
+            self.next_packet += 1;
+            // They come in order, so that one can be in flight only if the oldest is a whole round behind.
+            let is_free = match self.in_flight.front() {
+                Some(oldest) if oldest.packet + IDS <= packet => self
+                    .in_flight
+                    .iter()
+                    .all(|message| packet_id(message.packet) != packet_id(packet)),
+                _ => true,
+            };
+            if is_free {
+                return packet;
             }
         }
     }
 
     /// Takes the message that is acknowledged; usually it is the oldest.
-    pub(super) fn take_acknowledged(&mut self, packet_id: u16) -> Option<UnacknowledgedMessage> {
+    pub(super) fn take_acknowledged(&mut self, id: u16) -> Option<UnacknowledgedMessage> {
         let at = self
             .in_flight
             .iter()
-            .position(|message| message.packet_id == packet_id)?;
+            .position(|message| packet_id(message.packet) == id)?;
         self.in_flight.remove(at)
     }
 
@@ -146,8 +141,6 @@ impl PubSubClient {
     pub(super) fn close(&mut self) -> u64 {
         self.stage = ConnectionStage::Closed;
         self.socket = None;
-        self.is_blocked = false;
-        self.out = Vec::new();
         self.partial = Vec::new();
         let unacknowledged = self.in_flight.len() as u64;
         self.in_flight.clear();
@@ -156,37 +149,39 @@ impl PubSubClient {
 
     /// Writes what the system accepts, and keeps the rest.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
-        if !self.out.is_empty() {
-            self.out.extend_from_slice(bytes);
-            return Ok(());
-        }
-        let Some(socket) = self.socket.as_mut() else {
-            return Ok(());
-        };
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            match socket.write(rest) {
-                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.out.extend_from_slice(rest);
-                    self.is_blocked = true;
-                    return Ok(());
-                }
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        self.is_blocked = match socket.flush() {
-            Ok(()) => false,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => true,
-            Err(error) => return Err(error.to_string()),
-        };
-        Ok(())
+        let sent = self.socket.as_mut().map_or(Ok(()), |socket| socket.send(bytes));
+        sent.map_err(|error| error.to_string())
     }
 
     /// Writes what was kept.
     pub(super) fn flush(&mut self) -> Result<(), String> {
-        let bytes = std::mem::take(&mut self.out);
-        self.write(&bytes)
+        let sent = self.socket.as_mut().map_or(Ok(()), ClientSocket::resume);
+        sent.map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identifier_that_is_in_flight_is_not_used_again() {
+        let mut client = PubSubClient::new(ClientRole::Publisher(0), String::new(), String::new(), true);
+        // Three that are never acknowledged.
+        for number in 0..3 {
+            let packet = client.take_packet();
+            client.in_flight.push_back(UnacknowledgedMessage {
+                packet,
+                number,
+                due_us: 0,
+            });
+        }
+        for _ in 0..3 * IDS {
+            let packet = client.take_packet();
+            assert!(packet_id(packet) > 3);
+        }
+        assert_eq!(client.take_acknowledged(2).map(|message| message.number), Some(1));
+        assert!(client.take_acknowledged(2).is_none());
+        assert!((0..IDS).any(|_| packet_id(client.take_packet()) == 2));
     }
 }

@@ -15,7 +15,7 @@ use super::message::{MessageTemplate, UNCOUNTED};
 use super::packets;
 use super::plan::clients_of;
 use super::receipts::{NumberSet, ReceiptLedger};
-use crate::engine::{ClientSocket, ClientTls, TimerFd};
+use crate::engine::{ClientSocket, ClientTls, TimerFd, micros};
 use crate::error::{LoadError, LoadResult};
 use crate::latency::LatencyRecorder;
 
@@ -96,8 +96,8 @@ pub(super) struct PubSubEngine<'a> {
     pub(super) phase: RunPhase,
     /// Messages of the schedule that publishers were told of.
     pub(super) scheduled: u64,
-    /// Connections that are open or refused since connecting began.
-    settled: usize,
+    /// Clients that have become ready since connecting began.
+    ready: usize,
     refusal: Option<String>,
     /// Connections that may have more to read.
     unread: VecDeque<usize>,
@@ -144,7 +144,7 @@ impl<'a> PubSubEngine<'a> {
                 clears_sessions: false,
             },
             scheduled: 0,
-            settled: 0,
+            ready: 0,
             refusal: None,
             unread: VecDeque::new(),
             turns: VecDeque::new(),
@@ -160,7 +160,7 @@ impl<'a> PubSubEngine<'a> {
     /// One was refused, or the broker does not answer.
     pub(super) fn connect(&mut self, which: &[usize], clears_sessions: bool) -> LoadResult<Duration> {
         self.phase = RunPhase::Connecting { clears_sessions };
-        self.settled = 0;
+        self.ready = 0;
         let began = Instant::now();
         let (mut heard_of, mut known) = (began, 0);
         let mut opened = 0_usize;
@@ -171,9 +171,9 @@ impl<'a> PubSubEngine<'a> {
                 client.has_subscribed &= !clears_sessions;
             }
         }
-        while self.settled < which.len() {
-            if self.settled != known {
-                (known, heard_of) = (self.settled, Instant::now());
+        while self.ready < which.len() {
+            if self.ready != known {
+                (known, heard_of) = (self.ready, Instant::now());
             }
             if heard_of.elapsed() > CONNECT_TIMEOUT {
                 return Err(LoadError::Engine(format!(
@@ -182,7 +182,7 @@ impl<'a> PubSubEngine<'a> {
                     CONNECT_TIMEOUT.as_secs()
                 )));
             }
-            while opened.saturating_sub(self.settled) < self.config.opening.max(1)
+            while opened.saturating_sub(self.ready) < self.config.opening.max(1)
                 && let Some(index) = which.get(opened)
             {
                 self.open(*index)
@@ -236,12 +236,13 @@ impl<'a> PubSubEngine<'a> {
             .sum()
     }
 
-    /// Closes connections in an orderly way.
+    /// Closes connections in an orderly way; those that were lost are not opened again.
     pub(super) fn disconnect(&mut self, which: Range<usize>) {
+        self.redials.retain(|(_, index)| !which.contains(index));
         self.output.clear();
         packets::put_disconnect(self.settings.version, &mut self.output);
         for client in self.clients.get_mut(which).unwrap_or_default() {
-            if client.stage == ConnectionStage::Ready && client.out.is_empty() {
+            if client.stage == ConnectionStage::Ready && !client.has_unwritten() {
                 // The connection is closed in any case.
                 let _ = client.write(&self.output);
             }
@@ -258,6 +259,10 @@ impl<'a> PubSubEngine<'a> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
+        // It was lost, and is wanted again before its turn.
+        if client.stage != ConnectionStage::Closed {
+            return Ok(());
+        }
         let mut socket = ClientSocket::open(self.settings.target, index, self.settings.tls.as_ref())?;
         let both = Interest::READABLE | Interest::WRITABLE;
         self.poll
@@ -276,7 +281,15 @@ impl<'a> PubSubEngine<'a> {
             Err(error) => return Err(LoadError::Engine(format!("epoll: {error}"))),
         }
         for _ in 0..self.unread.len() {
-            if let Some(index) = self.unread.pop_front() {
+            let Some(index) = self.unread.pop_front() else {
+                break;
+            };
+            // It may have been lost and opened again.
+            if self
+                .clients
+                .get(index)
+                .is_some_and(|client| client.stage > ConnectionStage::Opening)
+            {
                 // No event would tell again of what is left, nor of the end behind it.
                 self.handle(index, false, true, true);
             }
@@ -400,7 +413,7 @@ impl<'a> PubSubEngine<'a> {
     pub(super) fn make_ready(&mut self, index: usize) {
         if let Some(client) = self.clients.get_mut(index) {
             client.stage = ConnectionStage::Ready;
-            self.settled += usize::from(std::mem::take(&mut client.is_awaited));
+            self.ready += usize::from(std::mem::take(&mut client.is_awaited));
         }
     }
 
@@ -491,8 +504,4 @@ pub(super) fn window(settings: &ClientSettings, receive_maximum: Option<u16>) ->
 
 fn ping_interval(keep_alive: u16) -> Duration {
     Duration::from_secs(u64::from(keep_alive)).mul_f64(0.5)
-}
-
-pub(super) fn micros(time: Duration) -> u64 {
-    time.as_micros() as u64
 }

@@ -1,14 +1,15 @@
 //! What publishers send, and when.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use fieldline_codec::QoS;
 
 use super::client::{ClientRole, UnacknowledgedMessage};
 use super::config::{PubSubConfig, PubSubMode};
-use super::engine::{PubSubEngine, RunPhase, micros};
+use super::engine::{PubSubEngine, RunPhase};
 use super::message::{MessageStamp, UNCOUNTED};
 use super::packets;
+use crate::engine::{micros, now_ms, packet_id};
 
 /// Bytes that a publisher writes at once, about.
 const MOST_OUTPUT: usize = 256 << 10;
@@ -75,7 +76,7 @@ impl PubSubEngine<'_> {
             let Some(client) = self.clients.get_mut(index) else {
                 continue;
             };
-            let packet_id = client.take_packet_id();
+            let packet = client.take_packet();
             for number in 0..each {
                 let topic = retained_topic(&client.topic, number);
                 let qos = match number + 1 == each {
@@ -83,10 +84,18 @@ impl PubSubEngine<'_> {
                     false => QoS::AtMostOnce,
                 };
                 // The same topic was encoded before.
-                let _ = packets::put_publish(&topic, b"", qos, packet_id, true, version, &mut self.output);
+                let _ = packets::put_publish(
+                    &topic,
+                    b"",
+                    qos,
+                    packet_id(packet),
+                    true,
+                    version,
+                    &mut self.output,
+                );
             }
             client.in_flight.push_back(UnacknowledgedMessage {
-                packet_id,
+                packet,
                 number: UNCOUNTED,
                 due_us: 0,
             });
@@ -207,7 +216,7 @@ impl PubSubEngine<'_> {
                 due_us,
             };
             let message = self.template.write(now_ms(), &stamp);
-            let packet_id = client.take_packet_id();
+            let packet = client.take_packet();
             let is_retained = is_retained && !is_warming_up;
             let topic = match is_retained {
                 true => &retained_topic(&client.topic, number),
@@ -218,13 +227,13 @@ impl PubSubEngine<'_> {
                 topic,
                 message,
                 qos,
-                packet_id,
+                packet_id(packet),
                 is_retained,
                 version,
                 &mut self.output,
             )?;
             client.in_flight.push_back(UnacknowledgedMessage {
-                packet_id,
+                packet,
                 number,
                 due_us,
             });
@@ -275,10 +284,4 @@ fn due_us(config: &PubSubConfig, publisher: u32, number: u32) -> u64 {
 /// The topic of a message that is retained.
 fn retained_topic(topic: &str, number: u32) -> String {
     format!("{topic}/{number}")
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as i64)
 }

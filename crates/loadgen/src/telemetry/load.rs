@@ -45,7 +45,7 @@ impl TelemetryRun<'_> {
         let server_before = self.server();
         let mut seconds = Vec::new();
         let mut last = sampler.latest();
-        let (quiet, terminal) = (args.report.quiet, std::io::stderr().is_terminal());
+        let (quiet, terminal) = (args.report.output.quiet, std::io::stderr().is_terminal());
         let totals = engine.run(&mut |interval| {
             let now = sampler.latest();
             let second = second(interval, last.as_ref(), now.as_ref());
