@@ -135,11 +135,15 @@ class Live:
                 return data
         return None
 
-    def receive(self) -> dict:
-        """The next message."""
+    def wait(self) -> bytes:
+        """The next message, unread."""
         while (data := self.take()) is None:
             self._more()
-        return json.loads(data)
+        return data
+
+    def receive(self) -> dict:
+        """The next message."""
+        return json.loads(self.wait())
 
     def close(self) -> None:
         """Without a word."""

@@ -16,11 +16,12 @@ from itertools import count
 from pathlib import Path
 
 from api import import_devices
-from clients import Rest, harness, quantile
+from clients import Live, Rest, harness, quantile
 from lab import Failed, Lab, Server, table
 
 POINTS = 10_000
 A_CALL = 10_000
+FOLLOWED = 10_000
 NUMBERS = count()
 
 
@@ -89,6 +90,20 @@ class Side:
         }
         self.rest.send("POST", "/api/entitiesQuery/find", body)
 
+    def follow(self) -> None:
+        """What a map of ten thousand devices asks over a socket, and begins to follow."""
+        values = [{"type": "TIME_SERIES", "key": key} for key in ("temperature", "humidity")]
+        fields = [{"type": "ENTITY_FIELD", "key": key} for key in ("name", "label")]
+        query = {
+            "entityFilter": {"type": "deviceType", "deviceTypes": ["meter"], "deviceNameFilter": ""},
+            "entityFields": fields,
+            "latestValues": values,
+            "pageLink": {"pageSize": FOLLOWED, "page": 0, "sortOrder": {"key": fields[0], "direction": "ASC"}},
+        }
+        live = Live(self.rest, {"type": "ENTITY_DATA", "cmdId": 1, "query": query, "latestCmd": {"keys": values}})
+        live.wait()
+        live.close()
+
     def works(self) -> dict[str, tuple[int, Callable[[], object]]]:
         """What is measured, and how often a round."""
         values = f"{self.base}/values/timeseries"
@@ -100,6 +115,7 @@ class Side:
             "10,000 points aggregated to 100": (60, self.get(f"{values}?{self.range}&agg=AVG&interval={POINTS * 10}")),
             "page of 100 devices with text search": (40, self.get(listed)),
             "entity query": (30, self.query),
+            "10,000 entities followed": (6, self.follow),
             "device created": (40, self.make_device),
             "post of a device": (200, self.post_of_device),
             "shared attribute to a device": (100, self.shared_attribute),

@@ -118,6 +118,20 @@ def test_a_file_of_the_tool_is_run_and_each_message_is_counted(bench, tmp_path, 
     assert patient.address in page.read_text()
 
 
+def test_a_broker_is_loaded_over_tls(bench, make_broker, authority):
+    identity = authority.issue("localhost", server=True)
+    broker = make_broker(certfile=identity.certificate, keyfile=identity.key)
+    secure = ["--mqtt-tls", "--mqtt-ca", authority.path, "--qos", 2]
+    where = ["--mqtt-host", "localhost", "--mqtt-port", broker.port, "--quiet"]
+    run = bench("pubsub", "fan-out", "--scale", 0.02, "--duration", 1, *where, *secure)
+    outcome = only_round(run)
+    assert run.code == 0
+    # More than is written or read at once.
+    assert (outcome["acknowledged"], outcome["delivered"]) == (50, 50 * 20)
+    large = bench("pubsub", "fan-in", "--scale", 0.005, "--duration", 1, "--payload-bytes", 400_000, *where, *secure)
+    assert large.code == 0 and only_round(large)["delivered"] == 50
+
+
 def test_messages_are_the_tools_json(bench, patient):
     seen = []
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)

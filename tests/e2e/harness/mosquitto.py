@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import random
 import shutil
 import socket
@@ -44,7 +45,8 @@ class Mosquitto:
             self.process = None
 
     def _starts(self) -> bool:
-        lines = [f"listener {self.port} 127.0.0.1", "allow_anonymous true"]
+        # Started by root it would become another user, who may not read certificates of tests.
+        lines = [f"user {getpass.getuser()}", f"listener {self.port} 127.0.0.1", "allow_anonymous true"]
         lines += [f"{name} {value}" for name, value in self.settings.items()]
         (self.folder / "mosquitto.conf").write_text("\n".join(lines) + "\n")
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"

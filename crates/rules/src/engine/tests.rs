@@ -6,7 +6,8 @@ use std::time::Duration;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener as _};
 use fieldline_core::ingest::{IngestService, IngestStores, QueueProducer};
 use fieldline_core::ports::{
-    EventFilter, IngestStore as _, Journal as _, Offset, Partition, RuleEngine as _, StoreEffects,
+    AppendError, EventFilter, IngestStore as _, Journal as _, Offset, Partition, RuleEngine as _,
+    StoreEffects,
 };
 use fieldline_entities::services::{ServiceContext, Services};
 use fieldline_journal::EmbeddedJournal;
@@ -303,6 +304,26 @@ async fn whoever_waits_for_changes_of_queues_finds_them_in_force() {
     })
     .await;
     site.stop(Arc::into_inner(service).unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_lane_that_fills_up_holds_back_large_records_of_its_tenant() {
+    let world = World::new().await;
+    let dir = tempfile::tempdir().unwrap();
+    let device = world.device("pump", json!({})).await;
+    let site = Site::over(&world, journal(&dir));
+    let mut large = RecordBatch::new();
+    let mut text = message(device, 1);
+    text.data = format!("\"{}\"", "x".repeat(2_000));
+    large.push_message(world.tenant, &text);
+    let lanes = site.engine.lanes();
+    let filling = lanes.options.backlog.0 / 4;
+    assert!(lanes.try_reserve(world.tenant, filling));
+    let refused = site.uplink.try_append(world.subject(device), &large);
+    assert_eq!(refused.err(), Some(AppendError::Busy));
+    lanes.release(world.tenant, filling);
+    let appended = site.uplink.try_append(world.subject(device), &large);
+    appended.unwrap().await.unwrap();
 }
 
 async fn errors_of(world: &World, entity: EntityId) -> Vec<EntityEvent> {

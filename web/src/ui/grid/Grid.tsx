@@ -95,7 +95,7 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   const mayYield = layout.hidden === undefined;
   const without = useCallback((width: number) => (mayYield ? leftOut(chosen, widths, scale, width - selectPx - actionsPx) : []), [mayYield, chosen, widths, scale, selectPx, actionsPx]);
   const { cards, out } = useRoom(pane, selectPx + neededWidth(chosen, widths, scale) + actionsPx, scale, without);
-  const shown = useMemo(() => (cards ? chosen : chosen.filter(({ key }) => !(JSON.parse(out) as string[]).includes(key))), [cards, chosen, out]);
+  const shown = useMemo(() => (cards ? chosen : chosen.filter(({ key }) => !out.has(key))), [cards, chosen, out]);
   const total = shown.reduce((sum, column) => sum + leastOf(column, widths, scale), 0);
   const cellStyle = useMemo(() => cellStyles(shown, { pinned, widths }, selects, scale), [shown, pinned, widths, selects, scale]);
   const itemPx = cards ? CARD_PX * scale : rowPx;

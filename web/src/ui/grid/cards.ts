@@ -1,6 +1,6 @@
 // Where a table has no room for its columns side by side, as on a phone, each row becomes a card that holds them one below the other.
 
-import { useLayoutEffect, useState, type RefObject } from "react";
+import { useLayoutEffect, useMemo, useState, type RefObject } from "react";
 import { leastOf, pxOf, type GridColumn } from "./columns";
 
 /** A place that is wider than this, in pixels, scrolls sideways rather than drawing cards. */
@@ -47,10 +47,10 @@ export function itemKey<T>(item: { row: T } | { group: string } | undefined, row
 }
 
 /** Whether what is in an element has to be drawn as cards, and which columns `without` leaves out at its width. It follows the width of the element, not that of the window. */
-export function useRoom(pane: RefObject<HTMLElement | null>, needed: number, scale: number, without: (width: number) => string[]): { cards: boolean; out: string } {
+export function useRoom(pane: RefObject<HTMLElement | null>, needed: number, scale: number, without: (width: number) => string[]): { cards: boolean; out: ReadonlySet<string> } {
   const [cards, setCards] = useState(false);
   // As text, so that what stays the same draws nothing again.
-  const [out, setOut] = useState("[]");
+  const [keys, setKeys] = useState("[]");
   useLayoutEffect(() => {
     const element = pane.current;
     if (element === null) {
@@ -59,12 +59,13 @@ export function useRoom(pane: RefObject<HTMLElement | null>, needed: number, sca
     // With its scroll bar: one that comes with the cards must not take them away again.
     const measure = (): void => {
       setCards(drawsCards(element.offsetWidth, needed, scale));
-      setOut(JSON.stringify(element.clientWidth === 0 ? [] : without(element.clientWidth)));
+      setKeys(JSON.stringify(element.clientWidth === 0 ? [] : without(element.clientWidth)));
     };
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => observer.disconnect();
   }, [pane, needed, scale, without]);
+  const out = useMemo(() => new Set(JSON.parse(keys) as string[]), [keys]);
   return { cards, out };
 }
