@@ -1,5 +1,6 @@
 //! MQTT 3.1, 3.1.1 and 5.0 without I/O: bytes to packets, packets to bytes, and the state of a session; CoAP in its own
-//! module [`coap`]; and the identification of the peer by [`proxy`] headers and ranges of [`address`]es.
+//! module [`coap`]; [`websocket`] as a carrier of MQTT; and the identification of the peer by [`proxy`] headers and
+//! ranges of [`address`]es.
 //!
 //! Decoding borrows from the input and allocates nothing; the contents of a [`Packet`] are validated. Encoding appends
 //! to the caller's buffer. The [`session`] state machines read no clock and own no socket. Device server, broker and
@@ -32,6 +33,7 @@ mod reason;
 pub mod session;
 pub mod topic;
 mod version;
+pub mod websocket;
 mod wire;
 
 pub use error::{DecodeErrorKind, EncodeErrorKind, MqttDecodeError, MqttEncodeError};

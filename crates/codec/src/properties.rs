@@ -539,6 +539,20 @@ impl MqttPropertyBuf {
         Ok(self)
     }
 
+    /// Reads the properties of a PUBLISH from the bytes that [`Self::as_bytes`] returned.
+    pub fn from_publish_bytes(raw: &[u8]) -> Result<Self, MqttDecodeError> {
+        let properties = MqttProperties::validate(raw, AllowedProperties::PUBLISH)?;
+        Ok(Self {
+            raw: raw.to_vec(),
+            seen: properties.seen,
+        })
+    }
+
+    /// Returns the encoded properties, without their length.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.raw
+    }
+
     /// Removes all properties and keeps the memory.
     pub fn clear(&mut self) {
         self.raw.clear();

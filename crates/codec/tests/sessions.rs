@@ -203,6 +203,18 @@ fn an_unknown_release_is_answered_with_not_found() {
 }
 
 #[test]
+fn a_release_that_was_answered_on_an_earlier_connection_is_no_error() {
+    let mut earlier = connected(MqttProtocolVersion::V5);
+    let state = earlier.take_state();
+    let mut server = connected(MqttProtocolVersion::V5);
+    server.restore_state(state);
+    let release = Packet::Pubrel(AckPacket::new(id(9), ReasonCode::Success));
+    let mut out = Vec::new();
+    assert!(server.receive(&release, 0, &mut out).is_ok());
+    assert_eq!(out, [0x70, 2, 0, 9]);
+}
+
+#[test]
 fn the_announced_receive_maximum_is_enforced() {
     let mut properties = MqttPropertyBuf::new();
     properties.push(MqttProperty::ReceiveMaximum(2)).expect("valid");

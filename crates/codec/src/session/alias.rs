@@ -8,7 +8,7 @@ use super::error::{SessionError, SessionErrorKind};
 const MAX_BYTES: usize = 128 * 1024;
 
 /// A shorter topic gains nothing from an alias, which itself takes three bytes.
-const MIN_TOPIC_LEN: usize = 16;
+const MIN_TOPIC_LEN: usize = 4;
 
 /// The aliases of a connection; they end with the connection.
 #[derive(Debug, Default)]

@@ -291,6 +291,21 @@ impl<T> ClientSession<T> {
         self.exchange.outbound.len()
     }
 
+    /// Returns the highest quality of service that the server takes.
+    pub const fn max_qos(&self) -> QoS {
+        self.max_qos
+    }
+
+    /// Returns whether the server takes retained messages.
+    pub const fn is_retain_available(&self) -> bool {
+        self.retain_available
+    }
+
+    /// Returns whether the server takes a packet of this size.
+    pub const fn fits_server(&self, packet_size: usize) -> bool {
+        self.exchange.fits_peer(packet_size)
+    }
+
     /// Sends a message. The session sets its identifier and DUP flag, and a topic alias if that saves bytes.
     ///
     /// Returns the identifier for QoS 1 and 2; `message` is then kept until the acknowledgement.

@@ -2,7 +2,7 @@
 
 use super::alias::{OutboundAlias, TopicAliases};
 use super::error::{SessionError, SessionErrorKind, SessionSendError};
-use super::inflight::{AckOutcome, InflightQueue, Redelivery};
+use super::inflight::{AckOutcome, InflightMessage, InflightQueue, Redelivery};
 use crate::error::MqttEncodeError;
 use crate::packet::{
     AckPacket, PacketType, PublishPacket, PublishParts, PublishTarget, PublishTemplate, encode_puback,
@@ -47,6 +47,19 @@ pub struct SessionState<T> {
 }
 
 impl<T> SessionState<T> {
+    /// Makes the state of a session that the application has kept itself: the messages in flight in the order of
+    /// sending, and the identifiers of the messages of QoS 2 that the peer has yet to release.
+    pub fn new(
+        in_flight: impl IntoIterator<Item = InflightMessage<T>>,
+        mut unreleased: Vec<PacketId>,
+    ) -> Self {
+        unreleased.sort_unstable();
+        Self {
+            outbound: InflightQueue::restore(in_flight),
+            unreleased,
+        }
+    }
+
     /// Returns whether there is nothing to remember.
     pub fn is_empty(&self) -> bool {
         self.outbound.len() == 0 && self.unreleased.is_empty()
@@ -83,6 +96,8 @@ pub(super) struct SessionCore<T> {
     unreleased: Vec<PacketId>,
     /// Messages of the peer that this side has yet to settle on this connection.
     unsettled: u32,
+    /// Whether the connection goes on with a session: what an earlier one has settled may be repeated.
+    recovers: bool,
     receive_maximum: u16,
     inbound_alias_maximum: u16,
     outbound_alias_maximum: u16,
@@ -98,6 +113,7 @@ impl<T> SessionCore<T> {
             outbound: InflightQueue::new(limits.max_in_flight),
             unreleased: Vec::new(),
             unsettled: 0,
+            recovers: false,
             receive_maximum: u16::MAX,
             inbound_alias_maximum: 0,
             outbound_alias_maximum: 0,
@@ -126,6 +142,7 @@ impl<T> SessionCore<T> {
     pub(super) fn begin_connection(&mut self, resumed: bool) {
         self.aliases = None;
         self.unsettled = 0;
+        self.recovers = resumed;
         if !resumed {
             self.unreleased = Vec::new();
         }
@@ -288,6 +305,9 @@ impl<T> SessionCore<T> {
         let code = if self.release(ack.packet_id) {
             self.unsettled = self.unsettled.saturating_sub(1);
             ReasonCode::Success
+        } else if self.recovers {
+            // The PUBCOMP of before may not have arrived (MQTT 5 §3.7.2.1).
+            ReasonCode::Success
         } else {
             ReasonCode::PacketIdentifierNotFound
         };
@@ -361,6 +381,32 @@ impl<T> SessionCore<T> {
         out: &mut Vec<u8>,
     ) -> Result<Option<PacketId>, SessionSendError> {
         let packet_id = self.next_id(publish.qos, is_taken)?;
+        self.write_publish(publish, packet_id, message, out)?;
+        Ok(packet_id)
+    }
+
+    /// Writes a message of QoS 1 or 2 under an identifier that the caller has chosen.
+    pub(super) fn publish_as(
+        &mut self,
+        publish: &PublishPacket<'_>,
+        packet_id: PacketId,
+        message: T,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SessionSendError> {
+        if !self.outbound.can_send() || self.outbound.contains(packet_id) {
+            return Err(SessionSendError::WindowFull);
+        }
+        self.write_publish(publish, Some(packet_id), message, out)
+    }
+
+    #[inline]
+    fn write_publish(
+        &mut self,
+        publish: &PublishPacket<'_>,
+        packet_id: Option<PacketId>,
+        message: T,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SessionSendError> {
         let plan = self.plan_alias(publish);
         let (topic, alias) = match plan {
             OutboundAlias::Known(alias) => ("", Some(alias)),
@@ -390,7 +436,7 @@ impl<T> SessionCore<T> {
         if let Some(id) = packet_id {
             self.outbound.push(id, publish.qos, message);
         }
-        Ok(packet_id)
+        Ok(())
     }
 
     /// Writes a message that is already encoded.

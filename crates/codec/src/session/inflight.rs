@@ -24,6 +24,18 @@ struct InflightEntry<T> {
     message: Option<T>,
 }
 
+/// A message that was sent on an earlier connection, of which the application knows how far it has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InflightMessage<T> {
+    /// Its identifier.
+    pub packet_id: PacketId,
+    /// At least once or exactly once.
+    pub qos: QoS,
+    /// What the application keeps about it; `None` for a message of QoS 2 that the peer has received, of which only the
+    /// PUBREL is sent again.
+    pub message: Option<T>,
+}
+
 /// A message or a PUBREL to retransmit after reconnecting.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Redelivery<'a, T> {
@@ -65,7 +77,7 @@ pub(super) struct InflightQueue<T> {
     last_id: u16,
     window: u16,
     /// Number of entries at the end that have yet to be retransmitted on this connection.
-    waiting: u16,
+    waiting: u32,
     /// Whether the identifiers ascend around the circle.
     ordered: bool,
     /// Whether the peer has a session, so that a retransmission may be a duplicate.
@@ -85,6 +97,35 @@ impl<T> InflightQueue<T> {
             ordered: true,
             resumed: false,
         }
+    }
+
+    /// Restores a queue from what the application knows, in the order of sending.
+    pub(super) fn restore(messages: impl IntoIterator<Item = InflightMessage<T>>) -> Self {
+        let mut queue = Self::new(u16::MAX);
+        for InflightMessage {
+            packet_id,
+            qos,
+            message,
+        } in messages
+        {
+            let is_received = message.is_none();
+            queue.insert(packet_id, qos, message);
+            if is_received && let Some(entry) = queue.entries.back_mut() {
+                entry.stage = AckStage::Pubcomp;
+            }
+            queue.last_id = packet_id.get();
+        }
+        queue
+    }
+
+    /// Forgets a message.
+    pub(super) fn forget(&mut self, id: PacketId) -> Option<T> {
+        self.remove(self.position(id)?)
+    }
+
+    /// Whether a message occupies the identifier.
+    pub(super) fn contains(&self, id: PacketId) -> bool {
+        self.position(id).is_some()
     }
 
     pub(super) const fn window(&self) -> u16 {
@@ -123,6 +164,11 @@ impl<T> InflightQueue<T> {
     /// Adds a message that is sent now under an allocated identifier.
     #[inline]
     pub(super) fn push(&mut self, id: PacketId, qos: QoS, message: T) {
+        self.insert(id, qos, Some(message));
+    }
+
+    #[inline]
+    fn insert(&mut self, id: PacketId, qos: QoS, message: Option<T>) {
         if let (Some(first), Some(last)) = (self.entries.front(), self.entries.back()) {
             self.ordered &= offset(first.id, id) > offset(first.id, last.id);
         }
@@ -131,11 +177,7 @@ impl<T> InflightQueue<T> {
         } else {
             AckStage::Puback
         };
-        self.entries.push_back(InflightEntry {
-            id,
-            stage,
-            message: Some(message),
-        });
+        self.entries.push_back(InflightEntry { id, stage, message });
     }
 
     #[inline]
@@ -154,7 +196,7 @@ impl<T> InflightQueue<T> {
     }
 
     fn remove(&mut self, index: usize) -> Option<T> {
-        if index >= self.entries.len().saturating_sub(usize::from(self.waiting)) {
+        if index >= self.entries.len().saturating_sub(self.waiting as usize) {
             self.waiting = self.waiting.saturating_sub(1);
         }
         let entry = self.entries.remove(index)?;
@@ -231,19 +273,23 @@ impl<T> InflightQueue<T> {
             self.entries.retain(|entry| entry.stage != AckStage::Pubcomp);
         }
         self.resumed = resumed;
-        self.waiting = self.entries.len() as u16;
+        self.waiting = self.entries.len() as u32;
+    }
+
+    /// Returns whether an entry waits for retransmission that may be sent now.
+    pub(super) fn has_redelivery(&self) -> bool {
+        let sent = self.entries.len() - self.waiting as usize;
+        let next = self.entries.get(sent);
+        next.is_some_and(|entry| entry.stage == AckStage::Pubcomp || sent < usize::from(self.window))
     }
 
     /// Returns the oldest entry that waits for retransmission, unless the window is full.
     pub(super) fn next_redelivery(&mut self) -> Option<Redelivery<'_, T>> {
-        if self.waiting == 0 {
+        if !self.has_redelivery() {
             return None;
         }
-        let sent = self.entries.len() - usize::from(self.waiting);
+        let sent = self.entries.len() - self.waiting as usize;
         let entry = self.entries.get(sent)?;
-        if entry.stage != AckStage::Pubcomp && sent >= usize::from(self.window) {
-            return None;
-        }
         self.waiting -= 1;
         let qos = if entry.stage == AckStage::Puback {
             QoS::AtLeastOnce

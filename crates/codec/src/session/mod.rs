@@ -18,6 +18,6 @@ mod server;
 pub use client::{ClientEvent, ClientSession};
 pub use error::{SessionError, SessionErrorKind, SessionSendError};
 pub use exchange::{SessionLimits, SessionState};
-pub use inflight::Redelivery;
+pub use inflight::{InflightMessage, Redelivery};
 pub use keep_alive::KeepAliveInterval;
 pub use server::{ServerEvent, ServerSession};

@@ -352,6 +352,31 @@ impl<T> ServerSession<T> {
         self.exchange.publish(publish, message, |_| false, out)
     }
 
+    /// Sends a message of QoS 1 or 2 under an identifier that the application has chosen, which makes a repetition after
+    /// a crash recognisable. [`SessionSendError::WindowFull`] also stands for an identifier in use.
+    pub fn publish_as(
+        &mut self,
+        publish: &PublishPacket<'_>,
+        packet_id: PacketId,
+        message: T,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SessionSendError> {
+        if !self.is_connected() {
+            return Err(SessionSendError::NotConnected);
+        }
+        self.exchange.publish_as(publish, packet_id, message, out)
+    }
+
+    /// Forgets a message in flight, which cannot be sent again: it exceeds the client's maximum packet size, for example.
+    pub fn forget(&mut self, packet_id: PacketId) -> Option<T> {
+        self.exchange.outbound.forget(packet_id)
+    }
+
+    /// Returns whether the client accepts a packet of this size.
+    pub const fn fits_client(&self, packet_size: usize) -> bool {
+        self.exchange.fits_peer(packet_size)
+    }
+
     /// Sends a message that was already encoded in the version of this connection.
     pub fn publish_template(
         &mut self,
@@ -376,6 +401,11 @@ impl<T> ServerSession<T> {
     pub fn restore_state(&mut self, state: SessionState<T>) {
         self.exchange.put_state(state);
         self.exchange.begin_connection(true);
+    }
+
+    /// Returns whether [`Self::next_redelivery`] has a message to retransmit now.
+    pub fn has_redelivery(&self) -> bool {
+        self.is_connected() && self.exchange.outbound.has_redelivery()
     }
 
     /// Returns the next message to retransmit; call it after [`Self::accept`] and after each acknowledgement until it
