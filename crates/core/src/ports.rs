@@ -5,6 +5,8 @@ mod api_keys;
 mod assignable;
 mod attributes;
 mod audit;
+mod broker;
+mod broker_admin;
 mod calculated_fields;
 mod dashboards;
 mod device_transfers;
@@ -17,11 +19,13 @@ mod in_flight;
 mod ingest;
 mod journal;
 mod mail;
+mod mqtt_clients;
 mod ota;
 mod profiles;
 mod queues;
 mod relations;
 mod resources;
+mod rest_calls;
 mod rpc;
 mod rpc_store;
 mod rule_chains;
@@ -47,6 +51,11 @@ pub use api_keys::{ApiKeyChange, ApiKeyStore};
 pub use assignable::*;
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
+pub use broker::{
+    AuthExchange, AuthStep, BegunExchange, BrokerChanges, BrokerClientType, BrokerLogin, BrokerRefusal,
+    BrokerStore, BrokerTable, ClientAuthenticator, ClientGrant, TopicRules,
+};
+pub use broker_admin::*;
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use device_transfers::{DeviceTransfer, DeviceTransferStore};
@@ -68,11 +77,15 @@ pub use journal::{
     Journal, JournalConsumer, JournalError, Offset, Partition, QueueId,
 };
 pub use mail::{MailMessage, MailSender, NoMails};
+pub use mqtt_clients::{MqttClientStore, MqttCredentialsCount, MqttCredentialsFilter};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
 pub use profiles::{DeviceProfileStore, EntityProfile, ProfileFieldsMut, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use resources::{RESOURCE_PIECE, ResourceFilter, ResourceStore};
+pub use rest_calls::{
+    NoRestEndpoints, RestEndpoint, RestEndpointCall, RestEndpointError, RestEndpointSettings, RestEndpoints,
+};
 pub use rpc::{
     DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestApiResponder, ORIGIN_RUN,
     RestApiResponder,
@@ -90,7 +103,7 @@ pub use set_aside::{
     NoRecordQueue, RecordQueue, SetAsideOutcome, SetAsideQuota, SetAsideRawRecord, SetAsideStore,
 };
 pub use settings::SettingsStore;
-pub use sign_ins::{SignInStore, TokenFamily};
+pub use sign_ins::{SignInOrigin, SignInStore, TokenFamily};
 pub use sms::{NoSms, SmsSender};
 pub use system_info::{NoSystemInfo, SystemInfoSource, SystemResources};
 pub use timeseries::{PointsPage, SeriesDeletion, TimeSeriesStore};

@@ -14,6 +14,7 @@ mod draft;
 mod entity_view;
 mod event;
 mod import;
+mod mqtt_client;
 mod ota;
 mod owner;
 mod queue;
@@ -53,6 +54,10 @@ pub use event::{
     CalculatedFieldDebug, EVENT_IN, EVENT_OUT, EntityEvent, EventBody, EventKind, RuleNodeDebug,
 };
 pub use import::{ImportColumn, ImportColumnType, ImportMapping, ImportRequest, ImportResult};
+pub use mqtt_client::{
+    BlockedClient, BlockedClientType, MqttClientCredentials, MqttClientType, MqttCredentialsType,
+    RegexMatchTarget, ShortMqttClientCredentials, UnauthorizedClient,
+};
 pub use ota::{ChecksumAlgorithm, OtaKind, OtaPackageInfo, SaveOtaPackageInfoRequest, UnknownOtaName};
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};
 pub use queue::{

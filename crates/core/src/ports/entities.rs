@@ -17,9 +17,9 @@ use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
     DeviceProfileStore, DeviceStore, DeviceTransferStore, EntityViewStore, EventStore, HousekeeperStore,
-    OtaPackageStore, OtaUpdateStore, ProfileStore, QueueStore, RelationStore, ResourceStore, RpcStore,
-    RuleChainStore, SetAsideStore, SettingsStore, SignInStore, StoreResult, VersionStore, WidgetTypeStore,
-    WidgetsBundleStore,
+    MqttClientStore, OtaPackageStore, OtaUpdateStore, ProfileStore, QueueStore, RelationStore, ResourceStore,
+    RpcStore, RuleChainStore, SetAsideStore, SettingsStore, SignInStore, StoreResult, VersionStore,
+    WidgetTypeStore, WidgetsBundleStore,
 };
 
 /// All entity stores of one database.
@@ -52,6 +52,7 @@ pub struct EntityStores {
     pub audit: Arc<dyn AuditStore>,
     pub api_keys: Arc<dyn ApiKeyStore>,
     pub sign_ins: Arc<dyn SignInStore>,
+    pub mqtt_clients: Arc<dyn MqttClientStore>,
     pub ota_packages: Arc<dyn OtaPackageStore>,
     pub ota_updates: Arc<dyn OtaUpdateStore>,
     pub resources: Arc<dyn ResourceStore>,

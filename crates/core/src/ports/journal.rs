@@ -306,6 +306,17 @@ impl AppendFuture {
     }
 }
 
+impl AppendFuture {
+    /// Whether both become durable, or fail, together.
+    pub fn shares_group(&self, other: &Self) -> bool {
+        match (&self.group, &other.group) {
+            (Some(group), Some(others)) => Arc::ptr_eq(group, others),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
 impl Future for AppendFuture {
     type Output = Result<(), AppendError>;
 
