@@ -1,6 +1,7 @@
 //! Device servers: MQTT, HTTP and CoAP. They authenticate devices, turn payloads into journal records, and acknowledge
 //! a message when its records are durable.
 
+pub mod broker_access;
 pub mod coap;
 pub mod http;
 mod intake;
@@ -8,7 +9,6 @@ mod metrics;
 pub mod mqtt;
 pub mod mqtts;
 mod payload;
-pub mod proxies;
 mod x509;
 
 use std::sync::Arc;

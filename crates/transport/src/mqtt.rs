@@ -1,12 +1,15 @@
 //! The MQTT device server: 3.1, 3.1.1 and 5.0 on the topics of the device API.
 //!
-//! Each connection is one task. It reads into a buffer shared by all connections of a thread and keeps only a partial
-//! packet. The records of one read are appended to the journal together, and acknowledged with one write when they are
-//! durable. The task does not read while it waits, so TCP slows down a device that is faster than the disk.
+//! A client logs in on a task of its own. After that its connection belongs to one of a few event loops. It is read
+//! into a buffer shared by all connections of the loop, and keeps only a partial packet. The records of one read are
+//! appended to the journal together, and acknowledged with one write when they are durable. The connection is not read
+//! while it waits, so TCP slows down a device that is faster than the disk. What has to wait for a store goes to a task
+//! and comes back.
 
 mod cold_state;
 mod connection;
 mod downlink;
+mod driver;
 mod firmware;
 mod gateway;
 mod keepalive;
@@ -14,9 +17,7 @@ mod large_memory;
 mod listener;
 mod login;
 mod packet_handler;
-mod partial_budget;
 mod provisioning;
-mod stream;
 mod topics;
 
 use std::net::SocketAddr;
@@ -33,6 +34,8 @@ pub use self::listener::MqttServer;
 pub struct Options {
     /// Address that devices connect to without TLS.
     pub listen: SocketAddr,
+    /// Threads that carry the connections of devices; 0 for two thirds of the processors, at least one.
+    pub event_loops: usize,
     /// Most connections at a time, TLS included; further ones wait to be accepted.
     pub max_connections: usize,
     /// Largest packet a device may send, without the fixed header; a larger one ends the connection.
@@ -72,6 +75,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([0, 0, 0, 0], 1883)),
+            event_loops: 0,
             max_connections: 1_000_000,
             max_packet: ByteSize(65_536),
             partial_memory: ByteSize::mib(256),

@@ -14,7 +14,6 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use tokio_rustls::rustls::{DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
-use tokio_rustls::server::TlsStream;
 
 /// Settings of MQTT over TLS.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,13 +66,6 @@ pub fn acceptor(certificate: &Path, private_key: &Path) -> Result<TlsAcceptor, T
         .with_client_cert_verifier(Arc::new(AnyCertificateVerifier { provider }))
         .with_single_cert(chain, key)?;
     Ok(TlsAcceptor::from(Arc::new(config)))
-}
-
-/// Returns the certificates that a device presented, leaf first, in DER; `None` if it presented none.
-pub(crate) fn peer_certificates<S>(stream: &TlsStream<S>) -> Option<Vec<Vec<u8>>> {
-    let (_, session) = stream.get_ref();
-    let shown = session.peer_certificates()?;
-    (!shown.is_empty()).then(|| shown.iter().map(|certificate| certificate.to_vec()).collect())
 }
 
 /// Accepts any certificate, as long as the client proves to own its key.

@@ -77,7 +77,7 @@ async fn provision(services: &TransportServices, chain: &[Vec<u8>]) -> StoreResu
 }
 
 /// Checks that the authority has issued the leaf, directly or through the other certificates.
-fn verify(leaf: &[u8], issuers: &[Vec<u8>], authority: &[u8], now_s: i64) -> Result<(), String> {
+pub(crate) fn verify(leaf: &[u8], issuers: &[Vec<u8>], authority: &[u8], now_s: i64) -> Result<(), String> {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from(authority.to_vec()))
@@ -98,8 +98,17 @@ fn verify(leaf: &[u8], issuers: &[Vec<u8>], authority: &[u8], now_s: i64) -> Res
         .map_err(|error| error.to_string())
 }
 
-fn common_name(leaf: &[u8]) -> Option<String> {
+/// Returns the first common name of a certificate.
+pub(crate) fn common_name(leaf: &[u8]) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
     let mut names = certificate.subject().iter_common_name();
     names.next()?.as_str().ok().map(str::to_owned)
+}
+
+/// Returns the time at which a certificate is valid that is closest to another, both in seconds.
+pub(crate) fn within_validity(leaf: &[u8], now_s: i64) -> Option<i64> {
+    let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
+    let validity = certificate.validity();
+    let (from, until) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+    Some(now_s.min(until).max(from))
 }

@@ -1,4 +1,4 @@
-//! Listeners: accept connections, log devices in, and start their tasks.
+//! Listeners: accept connections, log devices in, and hand their connections to event loops.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::logging::LogGate;
+use fieldline_core::partial_budget::PartialBudget;
 use fieldline_devices::sessions::{CloseReason, SessionProtocol};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use fieldline_event_loop::{EventLoopGroup, TaskStream, TrustedProxies, listen};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -15,16 +17,14 @@ use tokio_rustls::server::TlsStream;
 use tracing::warn;
 
 use super::Options;
-use super::connection::{ConnectionPermit, MqttConnection, MqttShared, serve_connection};
+use super::connection::{ConnectionPermit, MqttConnection, MqttShared};
+use super::driver::MqttDriver;
 use super::keepalive::KeepAliveMonitor;
 use super::large_memory::{LargeLimits, LargeMemory};
-use super::login::{LoginOutcome, MqttPeer, log_in};
-use super::partial_budget::PartialBudget;
+use super::login::{AuthenticatedDevice, LoginOutcome, MqttPeer, log_in};
 use super::provisioning::{self, ProvisioningClient};
-use super::stream::MqttStream;
 use crate::TransportServices;
 use crate::metrics::{ConnectionMetrics, TransportMetrics};
-use crate::proxies::TrustedProxies;
 
 static ACCEPT_GATE: LogGate = LogGate::new(1);
 static PROXY_GATE: LogGate = LogGate::new(1);
@@ -35,10 +35,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Extra time for a device whose time to connect is over, as it may have passed while this process was stopped.
 const CONNECT_GRACE: Duration = Duration::from_millis(500);
 
-/// Length of the accept queue, as far as the operating system allows. After an outage all devices connect at once, and
-/// a device that finds the queue full retries only after a second.
-const BACKLOG: u32 = 4_096;
-
 /// The MQTT device server, shared by all its listeners.
 pub struct MqttServer {
     shared: Arc<MqttShared>,
@@ -47,11 +43,22 @@ pub struct MqttServer {
     /// Proxies that must send a PROXY protocol header; empty if the protocol is off.
     proxies: TrustedProxies,
     stop: watch::Sender<bool>,
+    /// They carry the connections of devices that have logged in.
+    loops: EventLoopGroup<MqttConnection>,
 }
 
 impl MqttServer {
-    /// Creates a server without listeners. The `proxies` count only if the options turn the PROXY protocol on.
-    pub fn new(services: Arc<TransportServices>, options: &Options, proxies: &TrustedProxies) -> Arc<Self> {
+    /// Creates a server without listeners, in the context of a runtime. The `proxies` count only if the options turn the
+    /// PROXY protocol on.
+    ///
+    /// # Errors
+    /// The system has no threads or files left for an event loop.
+    pub fn new(
+        services: Arc<TransportServices>,
+        options: &Options,
+        proxies: &TrustedProxies,
+    ) -> std::io::Result<Arc<Self>> {
+        let loops = EventLoopGroup::start("mqtt", options.event_loops, MqttDriver::new)?;
         let max_connections = options
             .max_connections
             .clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
@@ -79,7 +86,7 @@ impl MqttServer {
         let reporting = shared.gateway_metrics.clone();
         let interval = options.gateway_metrics_interval.0;
         tokio::spawn(reporting.run(shared.services.clone(), interval, stop.subscribe()));
-        Arc::new(Self {
+        Ok(Arc::new(Self {
             shared: Arc::new(shared),
             max_connections: max_connections as u32,
             connect_timeout: options.connect_timeout.0,
@@ -88,7 +95,8 @@ impl MqttServer {
                 false => TrustedProxies::default(),
             },
             stop,
-        })
+            loops,
+        }))
     }
 
     /// Binds an address and accepts devices on it until the server is stopped, with TLS if there is an acceptor.
@@ -98,7 +106,7 @@ impl MqttServer {
         address: SocketAddr,
         tls: Option<TlsAcceptor>,
     ) -> std::io::Result<SocketAddr> {
-        let listener = bind(address)?;
+        let listener = listen(address)?;
         let bound = listener.local_addr()?;
         tokio::spawn(self.clone().accept(listener, tls));
         Ok(bound)
@@ -161,24 +169,16 @@ impl MqttServer {
     ) {
         // Acknowledgements are small and must not wait for more output.
         let _ = socket.set_nodelay(true);
-        // Two task types, so that a connection without TLS does not take the room of one with TLS.
         let server = self.clone();
         match tls {
-            None => tokio::spawn(serve_connection(Box::pin(
-                server.authenticate(place, socket, peer),
-            ))),
-            Some(acceptor) => tokio::spawn(serve_connection(Box::pin(
-                server.authenticate_tls(place, socket, peer, acceptor),
-            ))),
+            None => tokio::spawn(async move { server.introduce(place, socket, peer).await }),
+            Some(acceptor) => {
+                tokio::spawn(async move { server.introduce_tls(place, socket, peer, acceptor).await })
+            }
         };
     }
 
-    async fn authenticate(
-        self: Arc<Self>,
-        place: ConnectionPermit,
-        mut socket: TcpStream,
-        peer: SocketAddr,
-    ) -> Option<MqttConnection<TcpStream>> {
+    async fn introduce(self: Arc<Self>, place: ConnectionPermit, mut socket: TcpStream, peer: SocketAddr) {
         let introduction = async {
             let peer = MqttPeer {
                 address: self.resolve_peer(&mut socket, peer).await?,
@@ -187,39 +187,53 @@ impl MqttServer {
             };
             log_in(&mut socket, &self.shared, peer).await
         };
-        match self.in_time(introduction).await? {
-            LoginOutcome::Device(admitted) => Some(MqttConnection::open(place, socket, *admitted)),
-            LoginOutcome::Newcomer(newcomer) => self.provision(&place, socket, *newcomer).await,
+        if let Some(outcome) = self.in_time(introduction).await {
+            self.welcome(place, socket, outcome).await;
         }
     }
 
-    async fn authenticate_tls(
+    async fn introduce_tls(
         self: Arc<Self>,
         place: ConnectionPermit,
         socket: TcpStream,
         peer: SocketAddr,
         acceptor: TlsAcceptor,
-    ) -> Option<MqttConnection<TlsStream<TcpStream>>> {
-        let (stream, entry) = self.in_time(self.handshake_tls(socket, peer, acceptor)).await?;
-        match entry {
-            LoginOutcome::Device(admitted) => Some(MqttConnection::open(place, stream, *admitted)),
+    ) {
+        if let Some((stream, outcome)) = self.in_time(self.handshake_tls(socket, peer, acceptor)).await {
+            self.welcome(place, stream, outcome).await;
+        }
+    }
+
+    /// Hands the connection of a device to an event loop, or serves a client that asks for credentials.
+    async fn welcome<S: TaskStream>(&self, place: ConnectionPermit, stream: S, outcome: LoginOutcome) {
+        match outcome {
+            LoginOutcome::Device(admitted) => self.hand_over(place, stream, *admitted),
             LoginOutcome::Newcomer(newcomer) => self.provision(&place, stream, *newcomer).await,
         }
     }
 
+    fn hand_over<S: TaskStream>(&self, place: ConnectionPermit, stream: S, admitted: AuthenticatedDevice) {
+        match stream.into_socket() {
+            Ok(socket) => {
+                let connection = MqttConnection::open(place, socket, admitted);
+                self.loops.adopt(Box::new(connection));
+            }
+            Err(error) => warn!(%error, "cannot hand a connection to its event loop"),
+        }
+    }
+
     /// Serves a provisioning client, which never becomes a device connection.
-    async fn provision<S: MqttStream>(
+    async fn provision<S: TaskStream>(
         &self,
         place: &ConnectionPermit,
         mut stream: S,
         newcomer: ProvisioningClient,
-    ) -> Option<MqttConnection<S>> {
+    ) {
         let mut stop = self.stop.subscribe();
         tokio::select! {
             () = provisioning::serve(&mut stream, place, newcomer) => {}
             _ = stop.wait_for(|stop| *stop) => {}
         }
-        None
     }
 
     /// Runs `introduction` until the connect timeout, or until the server stops.
@@ -261,7 +275,7 @@ impl MqttServer {
     ) -> Option<(TlsStream<TcpStream>, LoginOutcome)> {
         let address = self.resolve_peer(&mut socket, peer).await?;
         let mut stream = acceptor.accept(socket).await.ok()?;
-        let certificates = crate::mqtts::peer_certificates(&stream);
+        let certificates = stream.peer_certificates();
         let peer = MqttPeer {
             address,
             protocol: SessionProtocol::Mqtts,
@@ -270,17 +284,6 @@ impl MqttServer {
         let entry = log_in(&mut stream, &self.shared, peer).await?;
         Some((stream, entry))
     }
-}
-
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    // A restarted server must not wait until the system has forgotten the old process's connections.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
 }
 
 /// Returns the size of the largest packet, fixed header included, whose content has at most `content` bytes.

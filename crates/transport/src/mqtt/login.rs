@@ -9,14 +9,14 @@ use fieldline_codec::{ConnackPacket, ConnectPacket, ReasonCode, decode_frame, pe
 use fieldline_core::logging::LogGate;
 use fieldline_devices::directory::{DeviceHandle, MqttLogin};
 use fieldline_devices::sessions::{SessionOrigin, SessionProtocol};
+use fieldline_event_loop::TaskStream;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::{info, warn};
 
 use super::connection::MqttShared;
 use super::downlink::InFlightRpc;
 use super::provisioning::{self, ProvisioningClient};
-use super::stream::MqttStream;
-use crate::x509;
+use crate::broker_access::device_of;
 
 static REFUSED_GATE: LogGate = LogGate::new(5);
 static STORE_GATE: LogGate = LogGate::new(2);
@@ -57,7 +57,7 @@ pub(super) struct MqttPeer<'a> {
 
 /// Reads CONNECT and authenticates the device. Returns `None` if the connection must be closed; a refusal was sent
 /// then.
-pub(super) async fn log_in<S: MqttStream>(
+pub(super) async fn log_in<S: TaskStream>(
     stream: &mut S,
     shared: &MqttShared,
     peer: MqttPeer<'_>,
@@ -157,7 +157,7 @@ pub(super) async fn log_in<S: MqttStream>(
 }
 
 /// Whether a refused client leaves by itself. Most do, and must not get more packets than the standard allows.
-async fn has_left<S: MqttStream>(stream: &mut S) -> bool {
+async fn has_left<S: TaskStream>(stream: &mut S) -> bool {
     let left = tokio::time::timeout(REFUSED_CLOSE_TIMEOUT, stream.read_u8()).await;
     matches!(left, Ok(Err(_)))
 }
@@ -171,18 +171,12 @@ async fn identify(
     if connect.properties.authentication_method().is_some() {
         return Err(ReasonCode::BadAuthenticationMethod);
     }
-    let found = match certificates {
-        Some(chain) => x509::by_certificate(&shared.services, chain).await,
-        None => {
-            let login = MqttLogin {
-                client_id: connect.client_id,
-                username: connect.username,
-                password: connect.password,
-            };
-            shared.services.directory.by_mqtt_login(login).await
-        }
+    let login = MqttLogin {
+        client_id: connect.client_id,
+        username: connect.username,
+        password: connect.password,
     };
-    match found {
+    match device_of(&shared.services, login, certificates).await {
         Ok(Some(device)) => Ok(device),
         Ok(None) if certificates.is_some() => Err(ReasonCode::NotAuthorized),
         Ok(None) => Err(refusal(connect)),

@@ -9,6 +9,7 @@ use fieldline_codec::{
     decode_frame,
 };
 use fieldline_core::logging::LogGate;
+use fieldline_core::partial_budget::BufferReservation;
 use fieldline_devices::directory::{DeviceHandle, DeviceRole, DeviceSettings, MessageLimits, MessageRefusal};
 use fieldline_devices::sessions::SessionGuard;
 use fieldline_model::json;
@@ -21,7 +22,6 @@ use super::downlink::InFlightRpc;
 use super::firmware::ChunkRequest;
 use super::gateway::GatewayMessage;
 use super::login::AuthenticatedDevice;
-use super::partial_budget::BufferReservation;
 use super::topics::{self, DeviceTopic, GrantedFilters, TopicFamily};
 use crate::payload::{DeviceAttributeRequest, PayloadError};
 

@@ -10,12 +10,12 @@ use fieldline_codec::{
 };
 use fieldline_core::logging::LogGate;
 use fieldline_entities::services::ProvisionStatus;
+use fieldline_event_loop::TaskStream;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::warn;
 
 use super::connection::MqttShared;
 use super::downlink::InFlightRpc;
-use super::stream::MqttStream;
 use crate::payload::ProvisionPayload;
 
 static STORE_GATE: LogGate = LogGate::new(2);
@@ -60,7 +60,7 @@ struct ResponseSubscription {
 }
 
 /// Serves the connection until it ends.
-pub(super) async fn serve<S: MqttStream>(
+pub(super) async fn serve<S: TaskStream>(
     stream: &mut S,
     shared: &MqttShared,
     mut newcomer: ProvisioningClient,
@@ -94,7 +94,7 @@ pub(super) async fn serve<S: MqttStream>(
 
 impl ProvisioningClient {
     /// Reads packets until the next request is answered. Returns whether the connection stays open.
-    async fn serve_request<S: MqttStream>(
+    async fn serve_request<S: TaskStream>(
         &mut self,
         stream: &mut S,
         shared: &MqttShared,
@@ -123,7 +123,7 @@ impl ProvisioningClient {
         }
     }
 
-    async fn flush<S: MqttStream>(&mut self, stream: &mut S) -> io::Result<()> {
+    async fn flush<S: TaskStream>(&mut self, stream: &mut S) -> io::Result<()> {
         stream.write_all(&self.out).await?;
         stream.flush().await?;
         self.out.clear();

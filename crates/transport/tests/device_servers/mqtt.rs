@@ -10,11 +10,11 @@ use fieldline_codec::{
 };
 use fieldline_devices::downlink::{AttributeUpdate, DeviceLink as _};
 use fieldline_entities::services::NameConflict;
+use fieldline_event_loop::TrustedProxies;
 use fieldline_model::DeviceId;
 use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_transport::mqtt::{MqttServer, Options};
-use fieldline_transport::proxies::TrustedProxies;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -27,7 +27,8 @@ async fn serve(world: &World) -> (Arc<MqttServer>, SocketAddr) {
         world.services.clone(),
         &Options::default(),
         &TrustedProxies::default(),
-    );
+    )
+    .unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let address = server.listen(any, None).await.unwrap();
     (server, address)

@@ -111,6 +111,7 @@ impl World {
             passwords: PasswordHashPool::new(1),
             rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
             rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
+            rest_endpoints: Arc::new(fieldline_core::ports::NoRestEndpoints),
         };
         seed::ensure_system(&context, Some("sysadmin")).await.unwrap();
         let (devices, subject) = two_devices(context.clone()).await;
