@@ -1,5 +1,6 @@
 //! Where Fieldline keeps things: entities in SQL, time series, latest values and attributes in an embedded LSM engine.
 
+pub mod broker;
 #[cfg(feature = "cassandra")]
 mod cql_session;
 #[cfg(feature = "sql")]

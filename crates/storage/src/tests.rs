@@ -58,6 +58,7 @@ impl World {
             passwords: PasswordHashPool::new(1),
             rule_engine: Arc::new(NoRuleEngine),
             rule_nodes: Arc::new(NoRuleNodes),
+            rest_endpoints: Arc::new(fieldline_core::ports::NoRestEndpoints),
         };
         Self {
             services: Services::new(context.clone()),

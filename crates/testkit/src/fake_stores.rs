@@ -7,6 +7,7 @@ pub use self::ota::FakePackages;
 pub use self::rpc::FakeCalls;
 
 mod absent;
+mod absent_mqtt_clients;
 mod absent_people;
 mod absent_resources;
 mod absent_rules;
@@ -112,6 +113,7 @@ impl FakeStores {
             audit: Arc::new(absent::Absent),
             api_keys: Arc::new(absent::Absent),
             sign_ins: Arc::new(absent::Absent),
+            mqtt_clients: Arc::new(absent::Absent),
             ota_packages: FakePackages::new(self.tenant),
             ota_updates: Arc::new(absent::Absent),
             resources: Arc::new(absent::Absent),

@@ -17,7 +17,8 @@ pub(super) fn io_kind(error: &std::io::Error) -> StoreErrorKind {
     }
 }
 
-fn kind(error: &fjall::Error) -> StoreErrorKind {
+/// The class of a failed call to the engine.
+pub(crate) fn kind(error: &fjall::Error) -> StoreErrorKind {
     match error {
         fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => io_kind(error),
         fjall::Error::Poisoned | fjall::Error::Locked | fjall::Error::KeyspaceDeleted => {

@@ -76,6 +76,7 @@ mod values;
 mod watermark;
 
 pub use copy::{SeriesChecksum, SeriesCopy, SeriesPart, SeriesPlace, StateRoute};
+pub(crate) use error::kind as engine_error_kind;
 #[cfg(feature = "sql")]
 pub use options::SqlSeriesOptions;
 pub use options::{CassandraOptions, Options, SeriesKind};

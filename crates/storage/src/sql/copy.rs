@@ -14,7 +14,7 @@ use super::query::{SqlArg, SqlQuery, SqlRow};
 use crate::page_size::{FIRST_PAGE, next_page_size};
 
 /// All tables with data; the rest is made from them.
-const TABLES: [&str; 48] = [
+const TABLES: [&str; 50] = [
     "admin_settings",
     "alarm",
     "alarm_comment",
@@ -23,6 +23,7 @@ const TABLES: [&str; 48] = [
     "asset",
     "asset_profile",
     "audit_log",
+    "blocked_client",
     "calculated_field",
     "calculated_field_reference",
     "customer",
@@ -37,6 +38,7 @@ const TABLES: [&str; 48] = [
     "entity_view",
     "event",
     "leftover",
+    "mqtt_credentials",
     "ota_package",
     "ota_piece",
     "ota_update",

@@ -47,6 +47,7 @@ mod kinds;
 mod list;
 mod list_executor;
 mod months;
+mod mqtt_clients;
 mod names;
 mod options;
 mod ota_packages;
@@ -127,6 +128,7 @@ impl EntityDatabase {
             set_aside: Arc::new(set_aside::SqlSetAside(self.clone())),
             settings: Arc::new(settings::SqlSettings(self.clone())),
             sign_ins: Arc::new(sign_ins::SqlSignIns(self.clone())),
+            mqtt_clients: Arc::new(mqtt_clients::SqlMqttClients(self.clone())),
             dashboards: Arc::new(SqlEntities::new(self)),
             versions: Arc::new(versions::SqlVersions(self.clone())),
             customers: Arc::new(SqlEntities::new(self)),

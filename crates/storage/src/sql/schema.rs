@@ -40,6 +40,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration::Both(include_str!("migrations/0020_versions.sql")),
     Migration::Both(include_str!("migrations/0021_copy.sql")),
     Migration::Postgres(include_str!("migrations/0022_months.sql")),
+    Migration::Both(include_str!("migrations/0023_sessions.sql")),
+    Migration::Both(include_str!("migrations/0024_mqtt_clients.sql")),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

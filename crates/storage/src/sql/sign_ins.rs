@@ -1,7 +1,7 @@
 //! Sign-ins of people.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{SignInStore, StoreResult, TokenFamily};
+use fieldline_core::ports::{SignInOrigin, SignInStore, StoreResult, TokenFamily};
 use fieldline_model::UserId;
 use uuid::Uuid;
 
@@ -10,7 +10,8 @@ use super::query::{SqlArg, SqlQuery, SqlRow, unreadable};
 use super::record;
 use super::statement_error::StatementError;
 
-const COLUMNS: &str = "session_id, user_id, current_token, replaced, used_at, access_until, until, ended_at";
+const COLUMNS: &str = "session_id, user_id, opened_at, address, browser, os, current_token, replaced, used_at, \
+                       access_until, until, ended_at";
 
 /// Sign-ins in a database.
 pub(super) struct SqlSignIns(pub(super) EntityDatabase);
@@ -31,11 +32,19 @@ fn read(row: &SqlRow) -> StoreResult<TokenFamily> {
     let mut columns = row.columns();
     let session = columns.next()?;
     let user = UserId(columns.next()?);
+    let opened_at = columns.next()?;
+    let origin = SignInOrigin {
+        address: columns.next()?,
+        browser: columns.next()?,
+        os: columns.next()?,
+    };
     let current = columns.next()?;
     let replaced: String = columns.next()?;
     Ok(TokenFamily {
         session,
         user,
+        opened_at,
+        origin,
         current,
         replaced: serde_json::from_str(&replaced).map_err(unreadable)?,
         used_at: columns.next()?,
@@ -43,6 +52,24 @@ fn read(row: &SqlRow) -> StoreResult<TokenFamily> {
         until: columns.next()?,
         ended_at: columns.next()?,
     })
+}
+
+/// Ends those open families that the condition behind it selects. Neither time becomes shorter, and the family stays as long as
+/// its access tokens count.
+fn ending(at_ms: i64, access_until: i64) -> SqlQuery {
+    SqlQuery::new("UPDATE sign_in SET ended_at = ")
+        .bind(at_ms)
+        .push(", access_until = CASE WHEN access_until < ")
+        .bind(access_until)
+        .push(" THEN ")
+        .bind(access_until)
+        .push(" ELSE access_until END, until = CASE WHEN until < ")
+        .bind(access_until)
+        .push(" AND access_until < ")
+        .bind(access_until)
+        .push(" THEN ")
+        .bind(access_until)
+        .push(" WHEN until < access_until THEN access_until ELSE until END WHERE ended_at IS NULL AND ")
 }
 
 /// So many times as many families stay that have ended, while that matters.
@@ -89,6 +116,10 @@ impl SignInStore for SqlSignIns {
             .bind_list([
                 SqlArg::from(family.session),
                 family.user.0.into(),
+                family.opened_at.into(),
+                family.origin.address.clone().into(),
+                family.origin.browser.clone().into(),
+                family.origin.os.clone().into(),
                 family.current.into(),
                 replaced(family)?.into(),
                 family.used_at.into(),
@@ -98,8 +129,9 @@ impl SignInStore for SqlSignIns {
             ])
             .push(
                 ") ON CONFLICT (session_id) DO UPDATE SET user_id = excluded.user_id, \
-                 current_token = excluded.current_token, replaced = excluded.replaced, used_at = excluded.used_at, \
-                 access_until = excluded.access_until, until = excluded.until, \
+                 opened_at = excluded.opened_at, address = excluded.address, browser = excluded.browser, \
+                 os = excluded.os, current_token = excluded.current_token, replaced = excluded.replaced, \
+                 used_at = excluded.used_at, access_until = excluded.access_until, until = excluded.until, \
                  ended_at = COALESCE(sign_in.ended_at, excluded.ended_at)",
             );
         let mut changes = self.0.begin().await?;
@@ -114,6 +146,18 @@ impl SignInStore for SqlSignIns {
             .push(" FROM sign_in WHERE session_id = ")
             .bind(session);
         self.0.read(query).await?.first().map(read).transpose()
+    }
+
+    async fn of_user(&self, user: UserId, now_ms: i64, limit: u32) -> StoreResult<Vec<TokenFamily>> {
+        let query = SqlQuery::new("SELECT ")
+            .push(COLUMNS)
+            .push(" FROM sign_in WHERE user_id = ")
+            .bind(user.0)
+            .push(" AND ended_at IS NULL AND until > ")
+            .bind(now_ms)
+            .push(" ORDER BY used_at DESC, session_id DESC LIMIT ")
+            .bind(i64::from(limit));
+        self.0.read(query).await?.iter().map(read).collect()
     }
 
     async fn rotate(&self, family: &TokenFamily, current: Uuid) -> StoreResult<bool> {
@@ -135,18 +179,25 @@ impl SignInStore for SqlSignIns {
     }
 
     async fn end(&self, session: Uuid, at_ms: i64, access_until: i64) -> StoreResult<bool> {
-        let query = SqlQuery::new("UPDATE sign_in SET ended_at = ")
-            .bind(at_ms)
-            .push(", access_until = ")
-            .bind(access_until)
-            .push(", until = CASE WHEN until < ")
-            .bind(access_until)
-            .push(" THEN ")
-            .bind(access_until)
-            .push(" ELSE until END")
-            .push(" WHERE ended_at IS NULL AND session_id = ")
-            .bind(session);
+        let query = ending(at_ms, access_until).push("session_id = ").bind(session);
         Ok(self.0.execute(query).await? > 0)
+    }
+
+    async fn end_others(
+        &self,
+        user: UserId,
+        kept: Uuid,
+        at_ms: i64,
+        access_until: i64,
+    ) -> StoreResult<Vec<Uuid>> {
+        let query = ending(at_ms, access_until)
+            .push("user_id = ")
+            .bind(user.0)
+            .push(" AND session_id <> ")
+            .bind(kept)
+            .push(" RETURNING session_id");
+        let rows = self.0.write(query).await?;
+        rows.iter().map(|row| row.columns().next()).collect()
     }
 
     async fn ended(&self, now_ms: i64, limit: u32) -> StoreResult<Vec<(Uuid, i64)>> {

@@ -15,6 +15,7 @@ pub mod fixture;
 mod importing;
 mod limits;
 mod listing;
+mod mqtt_clients;
 pub(super) mod ota;
 mod relations;
 mod resources;
@@ -75,6 +76,11 @@ pub use listing::{
     pages_cover_a_list_without_gaps_or_repeats, the_newest_come_first_where_no_order_is_asked_for,
     unknown_sort_properties_are_refused_by_name,
 };
+pub use mqtt_clients::{
+    blocked_mqtt_clients_are_kept_until_they_are_forgotten,
+    credentials_of_mqtt_clients_are_found_by_what_names_them,
+    credentials_of_mqtt_clients_are_listed_by_what_they_say,
+};
 pub use ota::{
     devices_wait_for_being_told_of_their_package, packages_read_back_whole_with_their_data,
     packages_stay_within_what_their_tenant_may_have, packages_that_are_assigned_stay,
@@ -110,7 +116,7 @@ pub use settings::{
 };
 pub use sign_ins::{
     a_refresh_token_is_replaced_once, places_of_sign_ins_are_remembered,
-    sessions_that_have_ended_are_remembered_while_they_matter,
+    sessions_of_a_user_are_listed_and_ended, sessions_that_have_ended_are_remembered_while_they_matter,
 };
 pub use tenant_isolation::{tenants_cannot_change_each_other, tenants_do_not_see_each_other};
 pub use tenant_transfer::devices_go_from_one_tenant_to_another;
@@ -161,6 +167,10 @@ macro_rules! entity_contract {
             keys_are_found_by_their_hash_and_go_with_their_user
             a_refresh_token_is_replaced_once
             places_of_sign_ins_are_remembered
+            blocked_mqtt_clients_are_kept_until_they_are_forgotten
+            credentials_of_mqtt_clients_are_found_by_what_names_them
+            credentials_of_mqtt_clients_are_listed_by_what_they_say
+            sessions_of_a_user_are_listed_and_ended
             sessions_that_have_ended_are_remembered_while_they_matter
             active_devices_are_read_in_pieces
             records_that_were_set_aside_are_kept_whole

@@ -4,7 +4,7 @@
 
 use std::future::Future;
 
-use fieldline_core::ports::{EntityStores, SavedBy, StoreErrorKind, StoreResult, TokenFamily};
+use fieldline_core::ports::{EntityStores, SavedBy, SignInOrigin, StoreErrorKind, StoreResult, TokenFamily};
 use fieldline_model::entity::{AdminSettings, Authority, Device, OtaPackageInfo, RuleChainMetaData, User};
 use fieldline_model::page::PageLink;
 use fieldline_model::{AdminSettingsId, CustomerId, OtaPackageId, RuleChainId, TenantId, new_uuid};
@@ -441,6 +441,8 @@ pub async fn settings_and_tokens_are_replaced_by_one_of_two_writers(
     let mut family = TokenFamily {
         session: new_uuid(),
         user: owner.id,
+        opened_at: None,
+        origin: SignInOrigin::default(),
         current: new_uuid(),
         replaced: Vec::new(),
         used_at: NOW,

@@ -161,10 +161,16 @@ impl SignInStore for Absent {
     async fn family(&self, _: Uuid) -> StoreResult<Option<TokenFamily>> {
         absent()
     }
+    async fn of_user(&self, _: UserId, _: i64, _: u32) -> StoreResult<Vec<TokenFamily>> {
+        absent()
+    }
     async fn rotate(&self, _: &TokenFamily, _: Uuid) -> StoreResult<bool> {
         absent()
     }
     async fn end(&self, _: Uuid, _: i64, _: i64) -> StoreResult<bool> {
+        absent()
+    }
+    async fn end_others(&self, _: UserId, _: Uuid, _: i64, _: i64) -> StoreResult<Vec<Uuid>> {
         absent()
     }
     async fn ended(&self, _: i64, _: u32) -> StoreResult<Vec<(Uuid, i64)>> {

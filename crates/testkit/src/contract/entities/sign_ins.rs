@@ -1,7 +1,7 @@
 //! Sign-ins of people.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{EntityStores, StoreErrorKind, TokenFamily};
+use fieldline_core::ports::{EntityStores, SignInOrigin, StoreErrorKind, TokenFamily};
 use fieldline_model::entity::Authority;
 use fieldline_model::{CustomerId, UserId, new_uuid};
 
@@ -12,6 +12,12 @@ fn family(user: UserId, used_at: i64, until: i64) -> TokenFamily {
     TokenFamily {
         session: new_uuid(),
         user,
+        opened_at: Some(NOW - 1),
+        origin: SignInOrigin {
+            address: Some("2001:db8::7".to_owned()),
+            browser: Some("Firefox 128.0".to_owned()),
+            os: Some("Linux".to_owned()),
+        },
         current: new_uuid(),
         replaced: vec![(new_uuid(), NOW - 1)],
         used_at,
@@ -118,6 +124,71 @@ pub async fn sessions_that_have_ended_are_remembered_while_they_matter(stores: &
     assert_eq!(ended(NOW, 9).await, all[2..]);
     stores.users.delete(world.tenant, bob).await.unwrap();
     assert_eq!(sign_ins.family(of_bob.session).await.unwrap(), None);
+}
+
+/// Users have their own open sessions, last used first, and end one or all others of them.
+pub async fn sessions_of_a_user_are_listed_and_ended(stores: &EntityStores) {
+    let world = EntityFixture::new(stores, "T").await;
+    let (ann, bob) = (user(&world, "ann@x.org").await, user(&world, "bob@x.org").await);
+    let sign_ins = &stores.sign_ins;
+    let mut families = [1, 2, 3, 4].map(|at| family(ann, NOW + at, NOW + 100 * at));
+    families[1].opened_at = None;
+    families[1].origin = SignInOrigin::default();
+    let of_bob = family(bob, NOW, NOW + 300);
+    for family in families.iter().chain([&of_bob]) {
+        sign_ins.open(family, 9).await.unwrap();
+    }
+    let [first, second, third, fourth] = &families;
+    let listed = |now, limit| async move { sign_ins.of_user(ann, now, limit).await.unwrap() };
+    let own = |all: &[&TokenFamily]| all.iter().map(|family| (*family).clone()).collect::<Vec<_>>();
+    assert_eq!(listed(NOW, 9).await, own(&[fourth, third, second, first]));
+    assert_eq!(listed(NOW, 2).await, own(&[fourth, third]), "used last");
+    assert_eq!(
+        listed(NOW + 200, 9).await,
+        own(&[fourth, third]),
+        "the others have expired"
+    );
+    assert!(sign_ins.of_user(UserId::new(), NOW, 9).await.unwrap().is_empty());
+
+    assert!(sign_ins.end(third.session, NOW + 5, NOW + 500).await.unwrap());
+    assert_eq!(listed(NOW, 9).await, own(&[fourth, second, first]));
+    let end_others = |user, kept| async move {
+        let mut ended = sign_ins.end_others(user, kept, NOW + 6, NOW + 600).await.unwrap();
+        ended.sort();
+        ended
+    };
+    let mut others = vec![first.session, fourth.session];
+    others.sort();
+    assert_eq!(end_others(ann, second.session).await, others);
+    assert!(
+        end_others(ann, second.session).await.is_empty(),
+        "they have ended"
+    );
+    assert_eq!(listed(NOW, 9).await, own(&[second]));
+    let ended = sign_ins.family(fourth.session).await.unwrap().unwrap();
+    assert_eq!(
+        (ended.ended_at, ended.access_until, ended.until),
+        (Some(NOW + 6), NOW + 600, NOW + 600)
+    );
+    let ended = sign_ins.family(first.session).await.unwrap().unwrap();
+    assert_eq!((ended.access_until, ended.until), (NOW + 600, NOW + 600));
+    assert!(!sign_ins.rotate(fourth, fourth.current).await.unwrap());
+    let ended = sign_ins.family(third.session).await.unwrap().unwrap();
+    assert_eq!(ended.ended_at, Some(NOW + 5), "it had ended before");
+    assert_eq!(sign_ins.ended(NOW, 9).await.unwrap().len(), 3);
+    assert_eq!(sign_ins.of_user(bob, NOW, 9).await.unwrap(), own(&[&of_bob]));
+    // Access tokens that count longer than those of now are not forgotten sooner.
+    for (access, until) in [(700, 800), (800, 700)] {
+        let mut long = family(bob, NOW, NOW + until);
+        long.access_until = NOW + access;
+        sign_ins.open(&long, 9).await.unwrap();
+        assert!(sign_ins.end(long.session, NOW + 6, NOW + 600).await.unwrap());
+        let ended = sign_ins.family(long.session).await.unwrap().unwrap();
+        assert_eq!((ended.access_until, ended.until), (NOW + access, NOW + 800));
+    }
+    // A session that is none of the user's keeps nothing.
+    assert_eq!(end_others(ann, of_bob.session).await, [second.session]);
+    assert_eq!(sign_ins.of_user(bob, NOW, 9).await.unwrap(), own(&[&of_bob]));
 }
 
 /// The latest places that a user has signed in from are remembered, in their order.
