@@ -10,7 +10,7 @@ use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::credentials::{ClientCredentials, SasCredentials};
 use crate::egress::Egress;
 use crate::lenient;
-use crate::mqtt::{BrokerPassword, MqttClient, MqttEndpoint, MqttVersion};
+use crate::mqtt::{BrokerPassword, MqttClient, MqttDialer, MqttEndpoint, MqttVersion};
 use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::percent;
 use crate::secret::Secret;
@@ -124,21 +124,18 @@ impl AzureIotHubClient {
         } else {
             config.client_id.clone()
         };
-        let host = config.host.trim().to_owned();
+        let host = config.host.trim();
+        let connect_timeout = std::time::Duration::from_secs(config.connect_timeout_sec.into());
         let link = MqttEndpoint {
             username: Some(format!("{host}/{client_id}/?api-version=2018-06-30")),
             password: match &config.credentials {
                 ClientCredentials::Sas(sas) => BrokerPassword::Sas(sas.sas_key.clone()),
                 _ => BrokerPassword::None,
             },
-            host,
-            port,
-            connect_timeout: std::time::Duration::from_secs(config.connect_timeout_sec.into()),
-            tls: Some(std::sync::Arc::new(config.credentials.tls()?)),
+            dialer: MqttDialer::new((host, port), connect_timeout, Some(&config.credentials), egress)?,
             version: config.protocol_version.codec(),
             client_id,
             clean_session: true,
-            egress: egress.clone(),
         };
         let client = MqttClient::from_endpoint(link, config.retained_message, config.parse_to_plain_text);
         Ok(Self { client })

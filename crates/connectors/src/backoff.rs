@@ -7,14 +7,15 @@ use rand::Rng;
 /// Doubles the pause from attempt to attempt, up to a bound, and varies it by a fifth, so that clients that lost the
 /// same server do not all come back at once.
 #[derive(Debug, Clone)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     first: Duration,
     longest: Duration,
     next: Duration,
 }
 
 impl Backoff {
-    pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
+    /// Pauses that begin with `first`.
+    pub const fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,
             longest,
@@ -23,14 +24,14 @@ impl Backoff {
     }
 
     /// Returns how long to wait before the next attempt.
-    pub(crate) fn pause(&mut self) -> Duration {
+    pub fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(self.longest);
         pause.mul_f64(rand::rng().random_range(0.8..1.2))
     }
 
     /// Begins again with the first pause, after a success.
-    pub(crate) const fn reset(&mut self) {
+    pub const fn reset(&mut self) {
         self.next = self.first;
     }
 }

@@ -67,6 +67,8 @@ pub struct CertPemCredentials {
     #[schemars(extend("x-editor" = "pem"))]
     pub private_key: Secret,
     /// What the private key is encrypted with.
+    // The other name is TBMQ's.
+    #[serde(alias = "privateKeyPassword")]
     pub password: Secret,
 }
 

@@ -32,7 +32,8 @@ pub mod slack;
 pub mod sms;
 mod tls;
 
+pub use backoff::Backoff;
 pub use config::{ConnectorConfig, ConnectorConfigError};
 pub use credentials::{BasicCredentials, CertPemCredentials, ClientCredentials, SasCredentials};
-pub use outcome::{ConnectorError, ConnectorOutcome, MetadataEntries};
+pub use outcome::{ConnectorError, ConnectorFault, ConnectorOutcome, MetadataEntries};
 pub use secret::Secret;

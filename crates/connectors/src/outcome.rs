@@ -20,10 +20,24 @@ impl ConnectorOutcome {
     }
 }
 
+/// What stands in the way of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConnectorFault {
+    /// The service, or the way to it: another time it may take the message.
+    #[default]
+    Service,
+    /// The service does not know where the message should go.
+    Destination,
+    /// The message: it will not be taken another time either.
+    Message,
+}
+
 /// Why a message was not sent, and what a node adds to it then.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct ConnectorError {
+    /// What has to change before it can be sent.
+    pub fault: ConnectorFault,
     /// The reason, for people.
     pub message: String,
     /// What to put into the metadata, over what is there.
@@ -37,8 +51,9 @@ pub(crate) const ERROR: &str = "error";
 
 impl ConnectorError {
     /// A failure that leaves no trace in the metadata.
-    pub(crate) fn bare(message: impl Into<String>) -> Self {
+    pub fn bare(message: impl Into<String>) -> Self {
         Self {
+            fault: ConnectorFault::default(),
             message: message.into(),
             metadata: MetadataEntries::new(),
             body: None,
@@ -50,9 +65,13 @@ impl ConnectorError {
         let message = message.into();
         Self {
             metadata: vec![(ERROR.to_owned(), message.clone())],
-            message,
-            body: None,
+            ..Self::bare(message)
         }
+    }
+
+    #[must_use]
+    pub(crate) fn with_fault(self, fault: ConnectorFault) -> Self {
+        Self { fault, ..self }
     }
 }
 

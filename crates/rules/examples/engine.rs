@@ -267,6 +267,7 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
                 passwords: PasswordHashPool::new(1),
                 rule_engine: messages.clone(),
                 rule_nodes: Arc::new(NoRuleNodes),
+                rest_endpoints: Arc::new(fieldline_core::ports::NoRestEndpoints),
             });
             let deps = EngineDependencies {
                 services,

@@ -19,7 +19,7 @@ use super::relay::SocksRelay;
 use crate::backoff::Backoff;
 use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::Egress;
-use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
+use crate::outcome::{ConnectorError, ConnectorFault, ConnectorOutcome, entry};
 
 /// How many topics are known at a time; a pattern may make up any number of them.
 const MAX_TOPICS: usize = 256;
@@ -58,7 +58,22 @@ struct KafkaConnection {
     /// Until when nobody tries to connect, and why.
     failed: Option<(Instant, String)>,
     /// Topics that were not found, until when nobody looks for them again, and why.
-    missing: HashMap<String, (Instant, String)>,
+    missing: HashMap<String, (Instant, KafkaFailure)>,
+}
+
+/// Why a message is not in the cluster.
+#[derive(Clone)]
+struct KafkaFailure {
+    fault: ConnectorFault,
+    message: String,
+}
+
+impl From<String> for KafkaFailure {
+    /// A failure of the cluster, or of the way to it.
+    fn from(message: String) -> Self {
+        let fault = ConnectorFault::Service;
+        Self { fault, message }
+    }
 }
 
 impl std::fmt::Debug for KafkaConnection {
@@ -121,7 +136,7 @@ impl KafkaClient {
                 entry("partition", partition.to_string()),
                 entry("topic", topic),
             ])),
-            Ok(Err(error)) => Err(ConnectorError::with_error_metadata(error)),
+            Ok(Err(error)) => Err(ConnectorError::with_error_metadata(error.message).with_fault(error.fault)),
             Err(_) => Err(ConnectorError::with_error_metadata(
                 "message was not delivered in time",
             )),
@@ -138,7 +153,7 @@ impl KafkaClient {
         key: Option<&str>,
         body: &str,
         metadata: &[(String, String)],
-    ) -> Result<(i32, i64), String> {
+    ) -> Result<(i32, i64), KafkaFailure> {
         let record = self.record(key, body, metadata);
         let size = record.approximate_size() + OVERHEAD;
         let limit = self
@@ -146,7 +161,10 @@ impl KafkaClient {
             .max_request_size
             .min(self.properties.buffer_memory);
         if size > limit {
-            return Err(format!("message has {size} bytes, more than the {limit} allowed"));
+            return Err(KafkaFailure {
+                fault: ConnectorFault::Message,
+                message: format!("message has {size} bytes, more than the {limit} allowed"),
+            });
         }
         let permits = u32::try_from(size).unwrap_or(u32::MAX);
         let memory = Arc::clone(&self.memory).acquire_many_owned(permits);
@@ -203,7 +221,7 @@ impl KafkaClient {
             .cloned()
     }
 
-    async fn topic(&self, name: &str) -> Result<Arc<TopicWorkers>, String> {
+    async fn topic(&self, name: &str) -> Result<Arc<TopicWorkers>, KafkaFailure> {
         if let Some(topic) = self.cached_topic(name) {
             return Ok(topic);
         }
@@ -337,7 +355,7 @@ impl KafkaClient {
     }
 
     /// Finds the partitions of a topic; where the cluster makes topics by itself, it does so here.
-    async fn partitions(&self, client: &Client, name: &str) -> Result<Vec<i32>, String> {
+    async fn partitions(&self, client: &Client, name: &str) -> Result<Vec<i32>, KafkaFailure> {
         if let Some(partitions) = list_partitions(client, name).await? {
             return Ok(partitions);
         }
@@ -351,7 +369,10 @@ impl KafkaClient {
             if let Err(error) = asked {
                 let pause = backoff.pause();
                 if Instant::now() + pause > deadline {
-                    return Err(format!("topic {name}: {error}"));
+                    return Err(KafkaFailure {
+                        fault: ConnectorFault::Destination,
+                        message: format!("topic {name}: {error}"),
+                    });
                 }
                 sleep(pause).await;
             } else if let Some(partitions) = list_partitions(client, name).await? {

@@ -71,8 +71,8 @@ impl MqttClient {
 
     pub(crate) fn from_endpoint(link: MqttEndpoint, retain: bool, plain_text: bool) -> Self {
         let (jobs, queue) = mpsc::channel(MAX_QUEUED);
-        let broker = link.broker();
-        let patience = link.connect_timeout + ACKNOWLEDGE_TIMEOUT;
+        let broker = link.dialer.broker();
+        let patience = link.dialer.connect_timeout + ACKNOWLEDGE_TIMEOUT;
         tokio::spawn(BrokerConnection::new(Arc::new(link), queue).run());
         Self {
             jobs,

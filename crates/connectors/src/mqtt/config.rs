@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::endpoint::{BrokerPassword, MqttEndpoint};
+use super::endpoint::{BrokerPassword, MqttDialer, MqttEndpoint};
 use crate::config::{ConnectorConfig, ConnectorConfigError, require, require_port};
 use crate::credentials::ClientCredentials;
 use crate::egress::Egress;
@@ -158,21 +158,15 @@ impl MqttConfig {
             }
             _ => (None, BrokerPassword::None),
         };
+        let connect_timeout = std::time::Duration::from_secs(self.connect_timeout_sec.into());
+        let tls = self.ssl.then_some(&self.credentials);
         Ok(MqttEndpoint {
-            host: self.host.trim().to_owned(),
-            port: self.port,
-            connect_timeout: std::time::Duration::from_secs(self.connect_timeout_sec.into()),
-            tls: if self.ssl {
-                Some(std::sync::Arc::new(self.credentials.tls()?))
-            } else {
-                None
-            },
+            dialer: MqttDialer::new((self.host.trim(), self.port), connect_timeout, tls, egress)?,
             version: self.protocol_version.codec(),
             client_id,
             clean_session: self.clean_session,
             username,
             password,
-            egress: egress.clone(),
         })
     }
 }

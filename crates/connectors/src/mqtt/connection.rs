@@ -67,14 +67,14 @@ impl BrokerConnection {
         let mut short_lived = Backoff::new(SHORTEST_PAUSE, LONGEST_PAUSE);
         let link = Arc::clone(&self.endpoint);
         loop {
-            let failure = match timeout(link.connect_timeout, self.connect(&link)).await {
+            let failure = match timeout(link.dialer.connect_timeout, self.connect(&link)).await {
                 Ok(Ok(stream)) => {
                     refused.reset();
                     let since = Instant::now();
                     match self.serve(stream).await {
                         BrokerDisconnect::Closed => return,
                         BrokerDisconnect::Lost(reason) => {
-                            tracing::debug!(broker = link.broker(), reason, "lost MQTT broker");
+                            tracing::debug!(broker = link.dialer.broker(), reason, "lost MQTT broker");
                         }
                     }
                     if since.elapsed() >= FIRST_PAUSE {
@@ -88,7 +88,7 @@ impl BrokerConnection {
                 Err(_) => "no connection in time".to_owned(),
             };
             tracing::debug!(
-                broker = link.broker(),
+                broker = link.dialer.broker(),
                 reason = failure,
                 "no connection to MQTT broker"
             );
@@ -120,7 +120,7 @@ impl BrokerConnection {
     async fn connect(&mut self, link: &MqttEndpoint) -> Result<Box<dyn BrokerStream>, String> {
         self.input.clear();
         self.output.clear();
-        let mut stream = link.dial().await.map_err(|error| error.to_string())?;
+        let mut stream = link.dialer.dial().await.map_err(|error| error.to_string())?;
         let password = link.secret()?;
         let connect = ConnectPacket {
             clean_start: link.clean_session,

@@ -8,3 +8,4 @@ mod endpoint;
 pub use client::MqttClient;
 pub use config::{MqttConfig, MqttVersion};
 pub(crate) use endpoint::{BrokerPassword, MqttEndpoint};
+pub use endpoint::{BrokerStream, MqttDialer};

@@ -11,7 +11,7 @@ use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::credentials::ClientCredentials;
 use crate::egress::{Egress, HttpClient, ProxySetting};
 use crate::http::{self, BodyError};
-use crate::outcome::{ConnectorError, ConnectorOutcome, MetadataEntries, entry};
+use crate::outcome::{ConnectorError, ConnectorFault, ConnectorOutcome, MetadataEntries, entry};
 
 const STATUS: &str = "status";
 const STATUS_CODE: &str = "statusCode";
@@ -96,13 +96,41 @@ impl RestCallClient {
         })
     }
 
+    /// Says what is wrong with a request that can never be sent.
+    ///
+    /// # Errors
+    /// The URL, or a header.
+    pub fn check(&self, request: &RestRequest<'_>) -> Result<(), String> {
+        url::build(request.url, request.query)?;
+        self.headers(request.headers).map(drop)
+    }
+
     /// Sends a request and waits for its whole answer. Anything but a status of 2xx is a failure.
     pub async fn send(&self, request: &RestRequest<'_>) -> Result<ConnectorOutcome, ConnectorError> {
-        let _permit = self
-            .gate
-            .acquire()
-            .await
-            .map_err(|_| ConnectorError::with_error_metadata("Max pending requests limit exceeded!"))?;
+        let _permit = self.acquire().await?;
+        let (url, response) = self.exchange(request).await?;
+        self.finish(&url, response).await
+    }
+
+    /// Sends a request for whose answer nobody asks: a status of 2xx says that it was taken, whatever follows.
+    pub async fn deliver(&self, request: &RestRequest<'_>) -> Result<(), ConnectorError> {
+        let _permit = self.acquire().await?;
+        let (url, response) = self.exchange(request).await?;
+        if response.status().is_success() {
+            // The connection can be used again after the whole answer.
+            let _ = http::read_body(response, self.max_answer).await;
+            return Ok(());
+        }
+        self.finish(&url, response).await.map(drop)
+    }
+
+    async fn acquire(&self) -> Result<impl Sized, ConnectorError> {
+        let permit = self.gate.acquire().await;
+        permit.map_err(|_| ConnectorError::with_error_metadata("Max pending requests limit exceeded!"))
+    }
+
+    /// Sends a request, and waits for the head of its answer.
+    async fn exchange(&self, request: &RestRequest<'_>) -> Result<(Url, Response), ConnectorError> {
         let url = url::build(request.url, request.query).map_err(ConnectorError::with_error_metadata)?;
         let mut headers = self
             .headers(request.headers)
@@ -119,7 +147,7 @@ impl RestCallClient {
         }
         let sent = self.client.send(call.headers(headers)).await;
         let response = sent.map_err(ConnectorError::with_error_metadata)?;
-        self.finish(&url, response).await
+        Ok((url, response))
     }
 
     fn headers(&self, given: &[(String, String)]) -> Result<HeaderMap, String> {
@@ -173,9 +201,8 @@ impl RestCallClient {
             metadata.push(entry(ERROR_BODY, body));
             status::add_headers(&headers, &mut metadata);
             return Err(ConnectorError {
-                message: self.describe_request(url, status),
                 metadata,
-                body: None,
+                ..ConnectorError::bare(self.describe_request(url, status))
             });
         }
         status::add_headers(&headers, &mut metadata);
@@ -187,7 +214,8 @@ impl RestCallClient {
 
     /// A status of 4xx or 5xx.
     fn status_error(&self, url: &Url, status: StatusCode, body: String) -> ConnectorError {
-        let mut error = ConnectorError::with_error_metadata(self.describe_request(url, status));
+        let mut error = ConnectorError::with_error_metadata(self.describe_request(url, status))
+            .with_fault(fault_of(status));
         error.metadata.extend(failure(status, body));
         error
     }
@@ -217,6 +245,16 @@ impl RestCallClient {
             status::reason(status),
             self.method
         )
+    }
+}
+
+/// What a status of 4xx or 5xx finds fault with. One that asks for other credentials is not about the message.
+fn fault_of(status: StatusCode) -> ConnectorFault {
+    match status.as_u16() {
+        404 | 405 | 410 => ConnectorFault::Destination,
+        401 | 403 | 407 | 408 | 425 | 429 => ConnectorFault::Service,
+        400..500 => ConnectorFault::Message,
+        _ => ConnectorFault::Service,
     }
 }
 

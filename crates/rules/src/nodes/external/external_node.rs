@@ -55,11 +55,7 @@ pub(super) fn wrong(error: WrongConfig) -> NodeConfigError {
 
 /// A failure without anything to be added to the message.
 pub(super) fn failed(message: impl Into<String>) -> ConnectorError {
-    ConnectorError {
-        message: message.into(),
-        metadata: Vec::new(),
-        body: None,
-    }
+    ConnectorError::bare(message)
 }
 
 /// Base URL of a cloud service, if not its own.

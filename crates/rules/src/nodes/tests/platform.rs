@@ -106,6 +106,7 @@ impl TestPlatform {
             passwords: PasswordHashPool::new(1),
             rule_engine: queue.clone(),
             rule_nodes: Arc::new(NoRuleNodes),
+            rest_endpoints: Arc::new(fieldline_core::ports::NoRestEndpoints),
         };
         let callers = Arc::new(Callers::default());
         let runtime = tokio::runtime::Handle::current();
