@@ -1,0 +1,579 @@
+//! Writes what has changed to the store, so that the journal may forget it, and restores it at the start.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fieldline_codec::PacketId;
+use fieldline_codec::topic::TopicFilter;
+use fieldline_core::ports::{
+    BrokerChanges, BrokerTable, ConsumerEvent, JournalConsumer, JournalError, Offset, StoreError,
+    StoreErrorKind, StoreResult,
+};
+use fieldline_model::record;
+use rustc_hash::FxHashMap;
+use tracing::{error, warn};
+
+use crate::broker::{Broker, UnstoredChanges};
+use crate::log::{
+    BrokerRecord, PublishedRecord, client_type_code, put_connection, put_subscription, put_will,
+    read_client_type, read_connection, read_subscription, read_will,
+};
+use crate::message::BrokerMessage;
+use crate::queue::{MessageQueue, QueueExtent, QueuedMessage, row_key};
+use crate::session::{BrokerSession, SessionInner, SessionMember, UnreleasedMessage};
+use crate::subscriptions::Subscriber;
+use crate::wire::{RowReader, put_bytes};
+
+/// Messages beside those in flight that stay in memory for a client that is connected.
+const KEPT_MESSAGES: usize = 1_000;
+/// Rows of a page that a queue reads from the store.
+const PAGE_MESSAGES: usize = 500;
+/// Bytes of a page that a queue reads from the store.
+const PAGE_BYTES: usize = 1 << 20;
+/// Numbers that a queue leaves out after a crash: more than the retained messages that a client takes within the time
+/// between two checkpoints.
+const LEFT_OUT_NUMBERS: u64 = 16_384;
+/// Bytes of changes from which on they are stored before more are collected.
+const CHANGES_BYTES: usize = 16 << 20;
+/// Rows deleted at a time.
+const DELETED_ROWS: usize = 10_000;
+/// Bytes of records read at a time at the start.
+const REPLAY_BYTES: usize = 4 << 20;
+/// Pause after a checkpoint that failed.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+const VERSION: u8 = 1;
+
+/// Why the broker cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerStartError {
+    /// Its journal cannot be read.
+    #[error("cannot read the broker's journal: {0}")]
+    Journal(#[from] JournalError),
+    /// Its store cannot be read.
+    #[error("cannot read the broker's store: {0}")]
+    Store(#[from] StoreError),
+    /// The system has no threads or files left, or an address is in use.
+    #[error("cannot start the broker: {0}")]
+    Io(#[from] std::io::Error),
+    /// What was stored is damaged, or comes from a newer version.
+    #[error("the broker's {0} cannot be read: it is damaged, or a newer version has written it")]
+    Unreadable(&'static str),
+}
+
+fn session_row(session: &BrokerSession, inner: &SessionInner) -> Vec<u8> {
+    let mut row = vec![
+        VERSION,
+        client_type_code(inner.client_type),
+        u8::from(inner.link.is_some()),
+    ];
+    row.extend_from_slice(&inner.expiry_s.to_le_bytes());
+    row.extend_from_slice(&inner.disconnected_ms.to_le_bytes());
+    let will_due_ms = match inner.leaving_will {
+        Some(_) => Some(inner.disconnected_ms),
+        None => inner.will_due_ms,
+    };
+    row.extend_from_slice(&will_due_ms.unwrap_or(i64::MAX).to_le_bytes());
+    put_bytes(session.client_id.as_bytes(), &mut row);
+    put_will(inner.will.as_ref().or(inner.leaving_will.as_ref()), &mut row);
+    row.extend_from_slice(&(inner.subscriptions.len() as u32).to_le_bytes());
+    for (filter, subscription) in &inner.subscriptions {
+        put_bytes(filter.as_bytes(), &mut row);
+        put_subscription(subscription, &mut row);
+    }
+    put_connection(inner.connection.as_deref(), &mut row);
+    row
+}
+
+fn cursor_row(inner: &SessionInner) -> Vec<u8> {
+    let extent = inner.queue.extent();
+    let mut row = vec![VERSION];
+    let numbers = [
+        extent.numbers.start,
+        extent.numbers.end,
+        extent.count,
+        extent.sent_until,
+        extent.open.len() as u64,
+    ];
+    for number in numbers.into_iter().chain(extent.open) {
+        row.extend_from_slice(&number.to_le_bytes());
+    }
+    for message in inner.unreleased.iter().filter(|message| message.is_durable) {
+        row.extend_from_slice(&message.id.get().to_le_bytes());
+    }
+    row
+}
+
+fn read_cursor(row: &[u8]) -> Option<(MessageQueue, Vec<UnreleasedMessage>)> {
+    let mut reader = RowReader(row);
+    if reader.u8()? != VERSION {
+        return None;
+    }
+    let (numbers, count, sent_until) = (reader.u64()?..reader.u64()?, reader.u64()?, reader.u64()?);
+    let mut open = Vec::new();
+    for _ in 0..reader.u64()? {
+        open.push(reader.u64()?);
+    }
+    let mut unreleased = Vec::new();
+    while !reader.0.is_empty() {
+        unreleased.push(UnreleasedMessage {
+            id: PacketId::new(reader.u16()?)?,
+            is_durable: true,
+        });
+    }
+    let extent = QueueExtent {
+        numbers,
+        count,
+        sent_until,
+        open,
+    };
+    Some((MessageQueue::restored(extent), unreleased))
+}
+
+/// Repeats a call to the store until it succeeds, or `is_over` says so.
+fn repeat(is_over: &dyn Fn() -> bool, call: impl Fn() -> StoreResult<()>) -> Option<()> {
+    while let Err(error) = call() {
+        error!(%error, "the broker cannot store what has changed, and repeats it");
+        if is_over() {
+            return None;
+        }
+        std::thread::sleep(RETRY_DELAY);
+    }
+    Some(())
+}
+
+/// Stored sessions by their numbers, while they are restored.
+type RestoredSessions = FxHashMap<u64, Arc<BrokerSession>>;
+
+impl Broker {
+    /// Stores what has changed. Waits for the disk; a failure is repeated until it succeeds or `is_over` says so. Returns
+    /// the position before which the journal is stored.
+    pub(crate) fn checkpoint(&self, is_over: &dyn Fn() -> bool) -> Option<Offset> {
+        // Read first: what lies before it is marked in the sessions already.
+        let position = self.settled_position();
+        let UnstoredChanges {
+            sessions,
+            removed,
+            topics,
+        } = std::mem::take(&mut *self.unstored.lock());
+        let mut changes = BrokerChanges::default();
+        for session in &sessions {
+            {
+                let mut inner = session.lock();
+                inner.is_noted = false;
+                if inner.is_removed {
+                    continue;
+                }
+                let key = session.number.to_be_bytes();
+                inner.queue.checkpoint(session.number, &mut changes);
+                changes.put(BrokerTable::Cursors, key, cursor_row(&inner));
+                if std::mem::take(&mut inner.is_changed) {
+                    changes.put(BrokerTable::Sessions, key, session_row(session, &inner));
+                }
+            }
+            self.store_if_large(&mut changes, is_over)?;
+        }
+        for (session, numbers) in removed {
+            repeat(is_over, || self.delete_messages(session, &numbers))?;
+            let key = session.to_be_bytes();
+            changes.delete(BrokerTable::Cursors, key);
+            changes.delete(BrokerTable::Sessions, key);
+        }
+        for topic in topics {
+            let message = self.retained.read().get(&topic).cloned();
+            match message {
+                Some(message) => {
+                    let mut row = Vec::with_capacity(message.memory());
+                    message.encode(&mut row);
+                    changes.put(BrokerTable::Retained, topic.as_bytes(), row);
+                }
+                None => changes.delete(BrokerTable::Retained, topic.as_bytes()),
+            }
+            self.store_if_large(&mut changes, is_over)?;
+        }
+        changes.position = Some(position);
+        repeat(is_over, || self.store.apply(&changes))?;
+        for session in sessions {
+            let keep = if session.is_connected() { KEPT_MESSAGES } else { 0 };
+            session.lock().queue.release(keep);
+        }
+        Some(position)
+    }
+
+    /// Stores changes that take much memory, and begins new ones.
+    fn store_if_large(&self, changes: &mut BrokerChanges, is_over: &dyn Fn() -> bool) -> Option<()> {
+        if changes.bytes() >= CHANGES_BYTES {
+            repeat(is_over, || self.store.apply(changes))?;
+            *changes = BrokerChanges::default();
+        }
+        Some(())
+    }
+
+    /// Deletes the messages of a session that has ended, some at a time: there may be millions.
+    fn delete_messages(&self, session: u64, numbers: &Range<u64>) -> StoreResult<()> {
+        let (from, until) = (row_key(session, numbers.start), row_key(session, numbers.end));
+        loop {
+            let mut changes = BrokerChanges::default();
+            self.store
+                .scan(BrokerTable::Queued, &from..&until, &mut |key, _| {
+                    changes.delete(BrokerTable::Queued, key);
+                    changes.rows.len() < DELETED_ROWS
+                })?;
+            if changes.rows.is_empty() {
+                return Ok(());
+            }
+            self.store.apply(&changes)?;
+        }
+    }
+
+    /// Reads the messages that a queue needs next from the store. Waits for the disk.
+    pub(crate) fn load_page(&self, session: &BrokerSession) -> StoreResult<()> {
+        let Some(range) = session.lock().queue.missing() else {
+            return Ok(());
+        };
+        let (from, until) = (
+            row_key(session.number, range.start),
+            row_key(session.number, range.end),
+        );
+        let (mut page, mut bytes, mut is_all, mut damaged) = (Vec::new(), 0, true, 0_u64);
+        self.store
+            .scan(BrokerTable::Queued, &from..&until, &mut |key, row| {
+                if page.len() >= PAGE_MESSAGES || bytes >= PAGE_BYTES {
+                    is_all = false;
+                    return false;
+                }
+                bytes += row.len();
+                let number = key.get(8..).and_then(|number| <[u8; 8]>::try_from(number).ok());
+                match number.and_then(|number| QueuedMessage::decode(u64::from_be_bytes(number), row)) {
+                    Some(message) => page.push(message),
+                    None => damaged += 1,
+                }
+                true
+            })?;
+        if damaged > 0 {
+            error!(client = %session.client_id, damaged, "stored messages are damaged and left out");
+        }
+        let mut inner = session.lock();
+        inner.queue.add_page(&range, page, is_all);
+        inner.signal();
+        Ok(())
+    }
+
+    /// Restores what was stored, and applies what the journal has after that. Returns the consumer of the journal, with
+    /// which positions are committed.
+    pub(crate) async fn restore(&self) -> Result<Box<dyn JournalConsumer>, BrokerStartError> {
+        let mut sessions = self.read_store()?;
+        let consumer = self.replay(&mut sessions).await?;
+        let now_ms = self.clock.now_ms();
+        let mut by_client = self.sessions.write();
+        for session in sessions.into_values() {
+            let mut inner = session.lock();
+            if inner.is_removed {
+                continue;
+            }
+            if std::mem::take(&mut inner.was_connected) {
+                inner.disconnected_ms = now_ms;
+                let expiry_s = inner.expiry_s;
+                let delay_s = inner.will.as_ref().map(|will| will.delay_s.min(expiry_s));
+                inner.will_due_ms = delay_s.map(|delay_s| now_ms + i64::from(delay_s) * 1_000);
+                inner.is_changed = true;
+            }
+            if inner.is_changed {
+                inner.queue.leave_out(LEFT_OUT_NUMBERS);
+            }
+            // What the limit had dropped is in the journal all the same.
+            while inner.queue.len() > self.queue_limit(&inner) && inner.queue.drop_oldest() {}
+            self.note(&session, &mut inner);
+            self.watch_away(&session, &inner);
+            by_client.insert(session.client_id.clone(), session.clone());
+        }
+        drop(by_client);
+        Ok(consumer)
+    }
+
+    fn read_store(&self) -> Result<RestoredSessions, BrokerStartError> {
+        let mut sessions = RestoredSessions::default();
+        let mut cursors = FxHashMap::default();
+        let mut is_readable = true;
+        let all = |table, visit: &mut dyn FnMut(&[u8], &[u8]) -> bool| {
+            self.store.scan(table, &[]..&[u8::MAX; 16], visit)
+        };
+        let number_of = |key: &[u8]| key.try_into().ok().map(u64::from_be_bytes);
+        all(BrokerTable::Cursors, &mut |key, row| {
+            match number_of(key).zip(read_cursor(row)) {
+                Some((number, cursor)) => drop(cursors.insert(number, cursor)),
+                None => is_readable = false,
+            }
+            is_readable
+        })?;
+        all(BrokerTable::Sessions, &mut |key, row| {
+            let session = number_of(key).and_then(|number| {
+                let (queue, unreleased) = cursors.remove(&number).unwrap_or_default();
+                let session = self.read_session(number, row, queue)?;
+                session.lock().unreleased = unreleased;
+                Some(session)
+            });
+            match session {
+                Some(session) => drop(sessions.insert(session.number, session)),
+                None => is_readable = false,
+            }
+            is_readable
+        })?;
+        if !is_readable {
+            return Err(BrokerStartError::Unreadable("sessions"));
+        }
+        let mut retained = self.retained.write();
+        // No topic begins with this byte, which UTF-8 does not have.
+        let end = [u8::MAX];
+        self.store.scan(BrokerTable::Retained, &[]..&end, &mut |_, row| {
+            match BrokerMessage::decode(&mut RowReader(row)) {
+                Some(message) => retained.put(&Arc::new(message)),
+                None => is_readable = false,
+            }
+            is_readable
+        })?;
+        if !is_readable {
+            return Err(BrokerStartError::Unreadable("retained messages"));
+        }
+        Ok(sessions)
+    }
+
+    fn read_session(&self, number: u64, row: &[u8], queue: MessageQueue) -> Option<Arc<BrokerSession>> {
+        let mut reader = RowReader(row);
+        if reader.u8()? != VERSION {
+            return None;
+        }
+        let client_type = read_client_type(&mut reader)?;
+        let was_connected = reader.u8()? != 0;
+        let (expiry_s, disconnected_ms) = (reader.u32()?, reader.i64()?);
+        let will_due_ms = Some(reader.i64()?).filter(|at| *at != i64::MAX);
+        let session = self.restored_session(number, reader.text()?, expiry_s, queue);
+        let mut inner = session.lock();
+        inner.client_type = client_type;
+        inner.was_connected = was_connected;
+        inner.disconnected_ms = disconnected_ms;
+        inner.will_due_ms = will_due_ms;
+        inner.will = read_will(&mut reader)?;
+        for _ in 0..reader.u32()? {
+            let filter = reader.text()?;
+            let subscription = read_subscription(&mut reader)?;
+            inner.subscriptions.insert(filter.into(), subscription);
+            self.add_to_trie(&session, filter, subscription);
+        }
+        inner.connection = read_connection(&mut reader)?;
+        drop(inner);
+        Some(session)
+    }
+
+    fn restored_session(
+        &self,
+        number: u64,
+        client_id: &str,
+        expiry_s: u32,
+        queue: MessageQueue,
+    ) -> Arc<BrokerSession> {
+        self.next_session.fetch_max(number + 1, Ordering::Relaxed);
+        // One that is stored is kept, whatever it says of its end.
+        let session = BrokerSession::new(number, client_id.into(), expiry_s.max(1), queue);
+        session.lock().expiry_s = expiry_s;
+        session
+    }
+
+    fn add_to_trie(
+        &self,
+        session: &Arc<BrokerSession>,
+        filter: &str,
+        subscription: crate::session::StoredSubscription,
+    ) {
+        if let Ok(parsed) = TopicFilter::parse(filter) {
+            let subscriber = Subscriber {
+                member: SessionMember(session.clone()),
+                options: subscription.options,
+                id: subscription.id,
+            };
+            self.subscriptions.write().insert(parsed, subscriber);
+        }
+    }
+
+    async fn replay(
+        &self,
+        sessions: &mut RestoredSessions,
+    ) -> Result<Box<dyn JournalConsumer>, BrokerStartError> {
+        let mut members = self.journal.subscribe(self.partition.queue, "broker", 1)?;
+        let Some(mut consumer) = members.pop() else {
+            return Err(BrokerStartError::Unreadable("journal"));
+        };
+        let end = self.journal.end(self.partition);
+        let stored = self.store.position()?;
+        let mut next = None;
+        while next.is_none_or(|next| next < end) {
+            match consumer.next(REPLAY_BYTES).await? {
+                ConsumerEvent::Assigned(partitions) => {
+                    let committed = partitions.first().map_or(Offset(0), |(_, offset)| *offset);
+                    let from = stored.unwrap_or(committed).max(committed).min(end);
+                    consumer.seek(self.partition, from)?;
+                    next = Some(from);
+                }
+                ConsumerEvent::Records(records) => {
+                    for bytes in record::split(&records.bytes) {
+                        let record = bytes.ok().and_then(BrokerRecord::decode);
+                        let record = record.ok_or(BrokerStartError::Unreadable("journal"))?;
+                        self.apply_record(record, sessions)?;
+                    }
+                    next = Some(records.next);
+                }
+                ConsumerEvent::Unreadable(_, error) => return Err(error.into()),
+                ConsumerEvent::Revoked(_) => {}
+                ConsumerEvent::Closed => return Err(BrokerStartError::Unreadable("journal")),
+            }
+        }
+        Ok(consumer)
+    }
+
+    fn apply_record(
+        &self,
+        record: BrokerRecord,
+        sessions: &mut RestoredSessions,
+    ) -> Result<(), BrokerStartError> {
+        match record {
+            BrokerRecord::Published(record) => self.apply_published(record, sessions)?,
+            BrokerRecord::Received { session, number } => {
+                if let Some(session) = sessions.get(&session) {
+                    let mut inner = session.lock();
+                    inner.is_changed = true;
+                    if !inner.queue.replay_received(number) {
+                        self.store_received(session.number, number)?;
+                    }
+                }
+            }
+            BrokerRecord::Released { session, packet_id } => {
+                if let Some(session) = sessions.get(&session) {
+                    session.lock().unreleased.retain(|one| one.id != packet_id);
+                }
+            }
+            BrokerRecord::Unreleased { session, packet_id } => {
+                if let Some(session) = sessions.get(&session) {
+                    session.lock().add_unreleased(packet_id, true);
+                }
+            }
+            BrokerRecord::Opened(opened) => {
+                let session = sessions.entry(opened.session).or_insert_with(|| {
+                    let queue = MessageQueue::default();
+                    self.restored_session(opened.session, &opened.client_id, opened.expiry_s, queue)
+                });
+                let mut inner = session.lock();
+                inner.client_type = opened.client_type;
+                inner.expiry_s = opened.expiry_s;
+                inner.will = opened.will;
+                inner.connection = opened.connection;
+                inner.will_due_ms = None;
+                inner.was_connected = true;
+                inner.is_changed = true;
+            }
+            BrokerRecord::Subscribed {
+                session,
+                filter,
+                subscription,
+            } => {
+                if let Some(session) = sessions.get(&session) {
+                    let mut inner = session.lock();
+                    inner.is_changed = true;
+                    self.add_to_trie(session, &filter, subscription);
+                    inner.subscriptions.insert(filter, subscription);
+                }
+            }
+            BrokerRecord::Unsubscribed { session, filter } => {
+                if let Some(session) = sessions.get(&session) {
+                    let mut inner = session.lock();
+                    inner.is_changed = true;
+                    inner.subscriptions.remove(&filter);
+                    if let Ok(parsed) = TopicFilter::parse(&filter) {
+                        self.subscriptions.write().remove(parsed, session.number);
+                    }
+                }
+            }
+            BrokerRecord::Closed {
+                session,
+                at_ms,
+                expiry_s,
+                will_due_ms,
+            } => {
+                if let Some(session) = sessions.get(&session) {
+                    let mut inner = session.lock();
+                    inner.was_connected = false;
+                    inner.disconnected_ms = at_ms;
+                    inner.expiry_s = expiry_s;
+                    inner.will_due_ms = will_due_ms;
+                    inner.is_changed = true;
+                    if will_due_ms.is_none() {
+                        inner.will = None;
+                    }
+                }
+            }
+            BrokerRecord::Removed { session } => {
+                if let Some(session) = sessions.remove(&session) {
+                    let mut by_client = self.sessions.write();
+                    // Nothing is appended: the record is this one.
+                    self.end_session(&mut by_client, &session, &mut record::RecordBatch::new());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_published(
+        &self,
+        record: PublishedRecord,
+        sessions: &RestoredSessions,
+    ) -> Result<(), BrokerStartError> {
+        let mut changes = BrokerChanges::default();
+        if record.is_retained {
+            self.retain(&record.message);
+        }
+        if let Some((session, id)) = record.unreleased
+            && let Some(session) = sessions.get(&session)
+        {
+            session.lock().add_unreleased(id, true);
+        }
+        for (session, number, options) in record.deliveries {
+            let Some(session) = sessions.get(&session) else {
+                warn!(session, "a message waits for a session that is not there");
+                continue;
+            };
+            let mut inner = session.lock();
+            let may_be_sent = inner.was_connected;
+            let in_flight = self.options.max_in_flight;
+            let row = inner
+                .queue
+                .replay(number, &record.message, options, may_be_sent, in_flight);
+            if let Some(row) = row {
+                changes.put(BrokerTable::Queued, row_key(session.number, number), row);
+            }
+        }
+        if !changes.rows.is_empty() {
+            self.store.apply(&changes)?;
+        }
+        Ok(())
+    }
+
+    /// Notes in the row of a message that its client has received it.
+    fn store_received(&self, session: u64, number: u64) -> Result<(), BrokerStartError> {
+        let (from, until) = (row_key(session, number), row_key(session, number + 1));
+        let mut changes = BrokerChanges::default();
+        self.store
+            .scan(BrokerTable::Queued, &from..&until, &mut |key, row| {
+                if let Some(row) = QueuedMessage::received_row(row) {
+                    changes.put(BrokerTable::Queued, key, row);
+                }
+                false
+            })?;
+        if changes.rows.is_empty() {
+            return Ok(());
+        }
+        self.store.apply(&changes).map_err(|error| match error.kind() {
+            StoreErrorKind::Corrupt => BrokerStartError::Unreadable("queued messages"),
+            _ => error.into(),
+        })
+    }
+}
