@@ -35,6 +35,9 @@ pub struct PasswordHashPool {
 }
 
 impl PasswordHashPool {
+    /// Memory of one hash while it runs, bytes.
+    pub const MEMORY: u64 = MEMORY_KIB as u64 * 1024;
+
     /// At most `parallel` hashes at once; each takes 19 MiB while it runs.
     pub fn new(parallel: usize) -> Self {
         Self {

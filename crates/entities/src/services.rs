@@ -56,6 +56,7 @@ pub use dashboards::DashboardService;
 pub use devices::{DeviceService, NewCredentials};
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 pub use housekeeper::HousekeeperService;
+pub(crate) use import::csv;
 #[cfg(feature = "fuzzing")]
 pub use import::fuzzing;
 pub use import::{BulkImportService, ImportContext};
@@ -83,12 +84,13 @@ pub use users::{ActivationToken, UserService};
 pub use widgets::WidgetLibraryService;
 
 use crate::access::Principal;
+use crate::broker_access::BrokerAccessService;
 use crate::password::PasswordHashPool;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{EntityChange, EntityEvents};
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, SavedBy, StoreErrorKind, StoreResult,
-    TimeSeriesStore,
+    AttributeStore, EntityStores, RestEndpoints, RuleEngine, RuleNodeCatalog, SavedBy, StoreErrorKind,
+    StoreResult, TimeSeriesStore,
 };
 use fieldline_model::EntityKey;
 use rand::Rng as _;
@@ -106,6 +108,7 @@ pub struct ServiceContext {
     pub passwords: PasswordHashPool,
     pub rule_engine: Arc<dyn RuleEngine>,
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
+    pub rest_endpoints: Arc<dyn RestEndpoints>,
 }
 
 impl ServiceContext {
@@ -164,6 +167,7 @@ pub struct Services {
     pub rpc_cleanup: RpcCleanupService,
     pub imports: BulkImportService,
     pub actions: EntityActionService,
+    pub broker_access: BrokerAccessService,
 }
 
 impl Services {
@@ -203,6 +207,7 @@ impl Services {
             alarms: AlarmService::new(&context, &actions),
             rpc_cleanup: RpcCleanupService::new(&context),
             imports: BulkImportService::new(&context, &actions),
+            broker_access: BrokerAccessService::new(&context),
             actions,
             context,
         }

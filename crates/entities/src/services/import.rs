@@ -9,7 +9,7 @@
 //! ones.
 
 mod asset;
-mod csv;
+pub(crate) mod csv;
 mod device;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

@@ -1,5 +1,9 @@
 //! What a new installation starts with, and the well-known demo.
 
+mod thermostats;
+
+pub use thermostats::seed_thermostats;
+
 use std::sync::Arc;
 
 use fieldline_core::ports::UserFilter;

@@ -2,14 +2,14 @@
 
 /// A row, with the line that it begins in, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CsvRow {
-    pub(super) line: usize,
-    pub(super) cells: Vec<String>,
+pub(crate) struct CsvRow {
+    pub(crate) line: usize,
+    pub(crate) cells: Vec<String>,
 }
 
 /// Why a text is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CsvLimitError {
+pub(crate) enum CsvLimitError {
     /// It has more rows than may be read at once.
     Rows,
     /// The row that begins in this line has more cells than any mapping.
@@ -23,7 +23,7 @@ pub(super) const MAX_CELLS: usize = 1_000;
 
 /// Hands over the rows of a text one by one: all of them at once would be many times its size. Empty lines are left out; a
 /// quote that is never closed reaches to the end.
-pub(super) fn each_row(
+pub(crate) fn each_row(
     text: &str,
     delimiter: char,
     mut take: impl FnMut(CsvRow),
