@@ -177,7 +177,9 @@ impl ExampleServer {
             replays: Arc::new(NoRuleReplay),
             reprocess: Arc::new(NoFieldReprocess),
             certificates: fieldline_api::CertificateFiles::default(),
+            map_file: None,
             device_ports: Arc::default(),
+            broker_admin: Arc::default(),
             observed_store: live.clone(),
             queries: world.queries.clone(),
         };

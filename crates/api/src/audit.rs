@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest as _, MatchedPath, Request};
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_entities::access::Principal;
@@ -213,13 +213,6 @@ impl UserAgent {
     fn data(&self, peer: Option<IpAddr>) -> Value {
         let address = peer.map_or_else(|| "Unknown".to_owned(), |peer| peer.to_string());
         json!({ "clientAddress": address, "browser": self.browser, "os": self.os, "device": self.device })
-    }
-
-    fn of(headers: &HeaderMap) -> Self {
-        let text = headers
-            .get(header::USER_AGENT)
-            .and_then(|value| value.to_str().ok());
-        Self::parse(text.unwrap_or_default())
     }
 }
 

@@ -5,11 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
+use fieldline_core::ports::SignInOrigin;
 use fieldline_entities::access::Principal;
 
 use crate::auth::TokenIdentity;
 use crate::error::{ApiError, ApiResult};
 use crate::state::SharedApi;
+use crate::user_agent::UserAgent;
 
 /// The input of handlers that need authentication: the API and the caller.
 pub(crate) struct ApiCall {
@@ -28,6 +30,10 @@ pub(crate) struct AuthenticatedCaller {
 /// Address of the client; `None` if the server does not provide it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddress(pub(crate) Option<IpAddr>);
+
+/// Where a request comes from, which is noted with the session that it opens.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestOrigin(pub(crate) SignInOrigin);
 
 impl FromRequestParts<SharedApi> for ApiCall {
     type Rejection = ApiError;
@@ -59,6 +65,19 @@ impl<S: Send + Sync> FromRequestParts<S> for PeerAddress {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         Ok(Self(peer(&parts.extensions)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RequestOrigin {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let agent = UserAgent::of(&parts.headers);
+        Ok(Self(SignInOrigin {
+            address: peer(&parts.extensions).map(|address| address.to_string()),
+            browser: Some(agent.browser),
+            os: Some(agent.os.to_owned()),
+        }))
     }
 }
 

@@ -16,6 +16,8 @@ mod asset_profile;
 mod assignable;
 mod audit_log;
 mod auth;
+mod blocked_client;
+mod broker;
 mod bulk_import;
 mod calculated_field;
 mod calculated_field_list;
@@ -37,6 +39,9 @@ mod entity_view;
 mod event;
 mod image;
 mod login;
+mod map;
+mod mqtt_auth_provider;
+mod mqtt_credentials;
 mod ota_package;
 mod overload;
 mod password_reset;
@@ -60,6 +65,7 @@ mod tenant_profile;
 mod usage;
 mod user;
 mod user_list;
+mod user_session;
 mod user_settings;
 mod widget_type;
 mod widgets_bundle;
@@ -75,6 +81,7 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(auth::routes())
         .merge(audit_log::routes())
         .merge(api_key::routes())
+        .merge(broker::routes())
         .merge(bulk_import::routes())
         .merge(login::routes())
         .merge(ota_package::routes())
@@ -96,6 +103,7 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(dashboard_list::routes())
         .merge(user::routes())
         .merge(user_list::routes())
+        .merge(user_session::routes())
         .merge(user_settings::routes())
         .merge(device::routes())
         .merge(device_profile::routes())
@@ -123,6 +131,10 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(event::routes())
         .merge(set_aside::routes())
         .merge(system::routes())
+        .merge(map::routes())
+        .merge(mqtt_credentials::routes())
+        .merge(mqtt_auth_provider::routes())
+        .merge(blocked_client::routes())
         .merge(rule_usage::routes())
         .merge(usage::routes())
         .merge(absent_features::routes())

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use fieldline_core::clock::{Clock as _, SystemClock};
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::StoreError;
+use fieldline_core::ports::{BrokerAdminError, StoreError};
 use fieldline_entities::access::AccessError;
 use fieldline_entities::password::PasswordError;
 use fieldline_entities::services::{ServiceError, ServiceErrorKind};
@@ -217,6 +217,22 @@ impl From<ServiceError> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         ServiceError::from(error).into()
+    }
+}
+
+impl From<BrokerAdminError> for ApiError {
+    fn from(error: BrokerAdminError) -> Self {
+        let message = error.to_string();
+        match error {
+            BrokerAdminError::NoSession => Self::not_found(message),
+            BrokerAdminError::Connected => {
+                Self::with_status(StatusCode::CONFLICT, ErrorCode::General, message)
+            }
+            BrokerAdminError::Invalid(_) => Self::bad_request(message),
+            BrokerAdminError::Unavailable(_) => {
+                Self::with_status(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::General, message)
+            }
+        }
     }
 }
 

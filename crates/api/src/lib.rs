@@ -15,6 +15,7 @@ mod error;
 mod extract;
 mod mail_consents;
 mod mails;
+mod map_file;
 mod memory;
 mod openapi;
 mod options;
@@ -29,6 +30,7 @@ mod ws;
 
 pub use auth::{TokenKey, TokenKeyError, TokenSettings, stored_token_settings};
 pub use endpoint::{EndpointAccess, RestEndpoint};
+pub use map_file::map_file_problem;
 pub use memory::PUBLIC_MEMORY;
 pub use options::Options;
 pub use router::{endpoints, router};

@@ -13,8 +13,8 @@ use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::options::ByteSize;
 use fieldline_core::overload::OverloadMonitor;
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, MailSender, RuleCounterSource, RuleEngine, RuleNodeCatalog,
-    RuleUsageSource, ScriptTester, SmsSender, StoreError, SystemInfoSource, TimeSeriesStore,
+    AttributeStore, BrokerAdminSlot, EntityStores, MailSender, RuleCounterSource, RuleEngine,
+    RuleNodeCatalog, RuleUsageSource, ScriptTester, SmsSender, StoreError, SystemInfoSource, TimeSeriesStore,
 };
 use fieldline_core::set_aside::SetAsideService;
 use fieldline_core::usage::UsageStore;
@@ -87,8 +87,12 @@ pub struct ApiDependencies {
     pub reprocess: Arc<dyn FieldReprocess>,
     /// The certificates that devices are shown.
     pub certificates: CertificateFiles,
+    /// The map of the operator, a PMTiles archive; see [`crate::map_file_problem`].
+    pub map_file: Option<PathBuf>,
     /// The ports that devices are shown where no settings name others; known once the servers listen.
     pub device_ports: Arc<OnceLock<DevicePorts>>,
+    /// The administration of the publish/subscribe broker; empty while it is off.
+    pub broker_admin: BrokerAdminSlot,
 }
 
 /// The ports of the device servers, of those that listen.
@@ -179,6 +183,7 @@ impl ApiState {
             passwords,
             rule_engine,
             rule_nodes,
+            rest_endpoints: _,
         } = ServiceContext::clone(&services.context);
         let audit = AuditTrail::start(Arc::clone(&entities.audit));
         services.actions.set_audit_trail(audit.clone());

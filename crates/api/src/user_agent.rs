@@ -1,4 +1,6 @@
-//! The client software, from the header `User-Agent`: enough to recognize one's own logins in the audit log.
+//! The client software, from the header `User-Agent`: enough to recognize one's own logins and sessions.
+
+use axum::http::{HeaderMap, header};
 
 /// Browser, system and device of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,14 @@ const DEVICES: [(&str, &str); 4] = [
 ];
 
 impl UserAgent {
+    /// Parses the header of a request.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let text = headers
+            .get(header::USER_AGENT)
+            .and_then(|value| value.to_str().ok());
+        Self::parse(text.unwrap_or_default())
+    }
+
     /// Parses a header; `Other` if it contains nothing known, `Unknown` if it is empty.
     pub(crate) fn parse(header: &str) -> Self {
         if header.is_empty() {

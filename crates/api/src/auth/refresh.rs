@@ -98,6 +98,7 @@ impl LoginSessions {
             let next = Uuid::new_v4();
             let issued = issue(next)?;
             let family = TokenFamily {
+                used_at: times.issued_ms(),
                 access_until: issued.access_until.saturating_add(GRACE_MS),
                 until: issued.until.saturating_add(GRACE_MS),
                 ..renewed(&family, next, now)
@@ -121,6 +122,7 @@ impl LoginSessions {
 
 #[cfg(test)]
 mod tests {
+    use fieldline_core::ports::SignInOrigin;
     use fieldline_model::UserId;
 
     use super::super::token_families::REPLACED_TOKENS;
@@ -134,6 +136,8 @@ mod tests {
         TokenFamily {
             session: token(100),
             user: UserId(token(101)),
+            opened_at: None,
+            origin: SignInOrigin::default(),
             current: token(0),
             replaced: Vec::new(),
             used_at: 0,

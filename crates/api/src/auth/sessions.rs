@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
-use fieldline_core::ports::{CustomerStore, EntityStores, UserStore};
+use fieldline_core::ports::{CustomerStore, EntityStores, SignInOrigin, TokenFamily, UserStore};
 use fieldline_entities::access::Principal;
 use fieldline_model::entity::{User, UserCredentials};
 use fieldline_model::{CustomerId, EntityId, EntityType, UserId};
@@ -70,23 +70,23 @@ impl LoginSessions {
             .await?
             .ok_or_else(outdated)?;
         let issued_ms = ticket.issued.saturating_mul(1_000);
-        let left = self
-            .families
-            .has_ended(ticket.session, self.clock.now_ms())
-            .await?;
+        let now = self.clock.now_ms();
+        let left = self.families.has_ended(ticket.session, now).await?;
         if !known.enabled || issued_ms < known.tokens_valid_from || left {
             return Err(outdated());
         }
+        self.families.note_use(&ticket, now);
         Ok(known)
     }
 
-    /// Opens a session for a user, or continues one with new tokens.
+    /// Opens a session for a user, or continues one with new tokens. One that is continued keeps its origin.
     pub(crate) async fn open(
         &self,
         tokens: &TokenIssuer,
         user: &User,
         session: Option<Uuid>,
         times: TokenTimes,
+        origin: SignInOrigin,
     ) -> ApiResult<TokenPair> {
         let ids = TokenIds {
             session: session.unwrap_or_else(Uuid::new_v4),
@@ -99,7 +99,7 @@ impl LoginSessions {
                 None => None,
             };
             self.families
-                .open(user.id, ids, before, &issued, times.now_ms)
+                .open(user.id, ids, before, &issued, times, origin)
                 .await?;
         }
         Ok(issued.pair)
@@ -113,6 +113,37 @@ impl LoginSessions {
     pub(crate) async fn log_out(&self, tokens: &TokenIssuer, ticket: TokenIdentity) -> ApiResult<()> {
         let now = self.clock.now_ms();
         self.families.end(ticket, now, now + tokens.access_ms()).await
+    }
+
+    /// Returns the sessions of the user of a token that have neither ended nor expired, last used first.
+    pub(crate) async fn own(&self, ticket: TokenIdentity) -> ApiResult<Vec<TokenFamily>> {
+        let known = self.authenticate(ticket).await?;
+        let (now, since) = (self.clock.now_ms(), known.tokens_valid_from);
+        Ok(self.families.of_user(known.user.id, now, since).await?)
+    }
+
+    /// Ends a session of a user, like a log-out; returns whether the user had it.
+    pub(crate) async fn end(&self, tokens: &TokenIssuer, user: UserId, session: Uuid) -> ApiResult<bool> {
+        let now = self.clock.now_ms();
+        let family = self.families.store.family(session).await?;
+        let is_own = family
+            .is_some_and(|family| family.user == user && family.ended_at.is_none() && family.until > now);
+        if is_own {
+            self.families
+                .end_stored(session, now, now + tokens.access_ms())
+                .await?;
+        }
+        Ok(is_own)
+    }
+
+    /// Ends all sessions of the user of a token but its own.
+    pub(crate) async fn end_others(&self, tokens: &TokenIssuer, ticket: TokenIdentity) -> ApiResult<()> {
+        let now = self.clock.now_ms();
+        let access_until = now + tokens.access_ms();
+        Ok(self
+            .families
+            .end_others(ticket.user, ticket.session, now, access_until)
+            .await?)
     }
 
     /// Returns the user of a public session for a public customer; `None` if the customer is not public.

@@ -127,6 +127,14 @@ pub(crate) struct TokenTimes {
     pub(crate) valid_from_ms: i64,
 }
 
+impl TokenTimes {
+    /// Time that the tokens carry, before it is cut to seconds: right after a change of password, tokens are valid only
+    /// from the next full second on.
+    pub(super) fn issued_ms(self) -> i64 {
+        self.now_ms.max(self.valid_from_ms)
+    }
+}
+
 /// A new pair with its expiry times.
 pub(super) struct IssuedTokens {
     pub(super) pair: TokenPair,
@@ -281,8 +289,7 @@ impl TokenIssuer {
     pub(super) fn issue(&self, user: &User, ids: TokenIds, times: TokenTimes) -> ApiResult<IssuedTokens> {
         let TokenIds { session, token } = ids;
         let signer = self.signer();
-        // Right after a change of password, tokens are valid only from the next full second on.
-        let iat = times.now_ms.max(times.valid_from_ms).div_euclid(1_000);
+        let iat = times.issued_ms().div_euclid(1_000);
         let TenantId(tenant_id) = user.tenant_id;
         let CustomerId(customer_id) = user.customer_id;
         let is_public = is_public(user);

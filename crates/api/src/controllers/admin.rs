@@ -4,6 +4,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use fieldline_entities::audit::{hide_secrets, is_secret};
+use fieldline_entities::broker_access::{AuthProviderType, ORDER_KEY, PROVIDERS_KEY, auth_provider_order};
 use fieldline_model::entity::{AdminSettings, EntityDraft};
 use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
 use serde::{Deserialize, Serialize};
@@ -19,8 +20,8 @@ use crate::extract::JsonBody;
 use crate::mails::{self, MAIL};
 use crate::state::{ApiState, DevicePorts, SharedApi};
 
-/// Settings that have endpoints of their own, because parts of them must not be shown.
-const SEPARATE_SETTINGS: [&str; 2] = ["securitySettings", "jwt"];
+/// Settings that have endpoints of their own, because they are checked, or parts of them must not be shown.
+const SEPARATE_SETTINGS: [&str; 3] = ["securitySettings", "jwt", PROVIDERS_KEY];
 /// Key of the settings of the provider of text messages.
 const SMS: &str = "sms";
 /// Longest phone number, in bytes.
@@ -57,6 +58,10 @@ pub(super) fn default(api: &ApiState, key: &str) -> Option<Value> {
             "enableProxy": false, "showChangePassword": false,
         }),
         "connectivity" => connectivity(api.device_ports.get().copied().unwrap_or_default()),
+        ORDER_KEY => {
+            let order = auth_provider_order(None).unwrap_or_default();
+            json!({ "priorities": order.into_iter().map(AuthProviderType::name).collect::<Vec<_>>() })
+        }
         _ => return None,
     })
 }
@@ -152,6 +157,7 @@ async fn save(
         match key {
             MAIL => admin_mail::sync_token(&mut json_value, old.as_ref()),
             SMS => api.sms.check(&json_value).map_err(ApiError::bad_request)?,
+            ORDER_KEY => drop(auth_provider_order(Some(&json_value)).map_err(ApiError::bad_request)?),
             _ => {}
         }
         let new = AdminSettings {
@@ -162,11 +168,15 @@ async fn save(
             json_value,
         };
         let saved = match &old {
-            Some(old) => store.replace_admin(new, old).await?,
-            None => Some(store.save_admin(new).await?),
+            Some(old) => store.replace_admin(new, old).await,
+            None => store.save_admin(new).await.map(Some),
         };
+        // One that has failed may be stored as well.
+        if key == ORDER_KEY {
+            api.services.broker_access.forget_providers();
+        }
         // Another request has saved them meanwhile, perhaps with a new refresh token, which must not be overwritten.
-        if let Some(saved) = saved {
+        if let Some(saved) = saved? {
             return Ok(Json(without_secrets(saved)));
         }
     }

@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
 use crate::auth::{JWT, TokenPair, TokenSettings, TokenTimes};
-use crate::caller::AuthenticatedCaller;
+use crate::caller::{AuthenticatedCaller, RequestOrigin};
 use crate::endpoint::{ApiRoutes, S};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::JsonBody;
@@ -53,6 +53,7 @@ async fn jwt(State(api): State<SharedApi>) -> Json<TokenSettings> {
 async fn save_jwt(
     State(api): State<SharedApi>,
     caller: AuthenticatedCaller,
+    RequestOrigin(origin): RequestOrigin,
     JsonBody(settings): JsonBody<TokenSettings>,
 ) -> ApiResult<Json<TokenPair>> {
     let prepared = api.tokens.prepare(settings)?;
@@ -75,7 +76,7 @@ async fn save_jwt(
     let session = Some(caller.identity.session);
     let pair = api
         .sessions
-        .open(&api.tokens, &known.user, session, times)
+        .open(&api.tokens, &known.user, session, times, origin)
         .await?;
     Ok(Json(pair))
 }

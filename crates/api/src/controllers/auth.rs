@@ -12,7 +12,7 @@ use super::dashboard_home::forget_gone_dashboards;
 use super::user::base_url;
 use crate::audit::AuditRule;
 use crate::auth::{TokenPair, TokenTimes, network};
-use crate::caller::{ApiCall, AuthenticatedCaller, PeerAddress};
+use crate::caller::{ApiCall, AuthenticatedCaller, PeerAddress, RequestOrigin};
 use crate::endpoint::{ANYBODY, ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, flag};
@@ -65,6 +65,7 @@ async fn change_password(
     State(api): State<SharedApi>,
     caller: AuthenticatedCaller,
     PeerAddress(peer): PeerAddress,
+    RequestOrigin(origin): RequestOrigin,
     JsonBody(request): JsonBody<ChangePasswordRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let principal = caller.principal;
@@ -102,7 +103,10 @@ async fn change_password(
         valid_from_ms: credentials.tokens_valid_from,
     };
     let session = Some(caller.identity.session);
-    let pair = api.sessions.open(&api.tokens, &user, session, times).await?;
+    let pair = api
+        .sessions
+        .open(&api.tokens, &user, session, times, origin)
+        .await?;
     Ok(Json(pair))
 }
 
@@ -165,6 +169,7 @@ struct ActivationMailParams {
 async fn activate(
     State(api): State<SharedApi>,
     PeerAddress(peer): PeerAddress,
+    RequestOrigin(origin): RequestOrigin,
     headers: HeaderMap,
     QueryParams(params): QueryParams<ActivationMailParams>,
     JsonBody(request): JsonBody<ActivateRequest>,
@@ -186,5 +191,6 @@ async fn activate(
         now_ms: now,
         valid_from_ms: credentials.tokens_valid_from,
     };
-    Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))
+    let pair = api.sessions.open(&api.tokens, &user, None, times, origin).await?;
+    Ok(Json(pair))
 }

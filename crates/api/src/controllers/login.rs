@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{LoginAttemptResult, StoreResult};
+use fieldline_core::ports::{LoginAttemptResult, SignInOrigin, StoreResult};
 use fieldline_entities::services::{ServiceErrorKind, check_password, is_expired};
 use fieldline_model::entity::{ActionType, Authority, SecuritySettings, User, UserCredentials};
 use fieldline_model::{CustomerId, UserId};
@@ -21,7 +21,7 @@ use crate::audit::AuditRule;
 use crate::auth::{
     MAX_PROVEN_ADDRESSES, RefreshOutcome, TokenPair, TokenTimes, network, outdated, source_of,
 };
-use crate::caller::PeerAddress;
+use crate::caller::{PeerAddress, RequestOrigin};
 use crate::endpoint::{ANYBODY, ApiRoutes};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{JsonBody, parse_uuid};
@@ -63,11 +63,12 @@ fn wrong() -> ApiError {
 async fn login(
     State(api): State<SharedApi>,
     PeerAddress(peer): PeerAddress,
+    RequestOrigin(origin): RequestOrigin,
     headers: HeaderMap,
     JsonBody(request): JsonBody<LoginRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let begun = Instant::now();
-    let answer = log_in(&api, peer, &headers, &request).await;
+    let answer = log_in(&api, peer, origin, &headers, &request).await;
     if answer.is_err() {
         let beats = begun.elapsed().as_millis() / REPLY_INTERVAL.as_millis() + 1;
         let whole = REPLY_INTERVAL * u32::try_from(beats).unwrap_or(u32::MAX);
@@ -79,6 +80,7 @@ async fn login(
 async fn log_in(
     api: &SharedApi,
     peer: Option<IpAddr>,
+    origin: SignInOrigin,
     headers: &HeaderMap,
     request: &LoginRequest,
 ) -> ApiResult<TokenPair> {
@@ -136,7 +138,7 @@ async fn log_in(
         now_ms: now,
         valid_from_ms: credentials.tokens_valid_from,
     };
-    api.sessions.open(&api.tokens, &user, None, times).await
+    api.sessions.open(&api.tokens, &user, None, times, origin).await
 }
 
 /// Loads the addresses of a user's earlier logins into the login guard, before it decides who may try.
@@ -268,7 +270,12 @@ async fn login_public(
         now_ms: now,
         valid_from_ms: 0,
     };
-    let pair = api.sessions.open(&api.tokens, &known.user, None, times).await?;
+    // Nobody's sessions: they are not listed.
+    let origin = SignInOrigin::default();
+    let pair = api
+        .sessions
+        .open(&api.tokens, &known.user, None, times, origin)
+        .await?;
     Ok(Json(pair))
 }
 

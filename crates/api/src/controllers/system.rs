@@ -64,6 +64,8 @@ struct SystemParams {
     user_token_access_enabled: bool,
     edges_support_enabled: bool,
     has_repository: bool,
+    /// Whether this server has a map of its own, at `/api/map/tiles.pmtiles`.
+    has_map_file: bool,
     tbel_enabled: bool,
     persist_device_state_to_telemetry: bool,
     mobile_qr_enabled: bool,
@@ -104,6 +106,7 @@ async fn params(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<SystemParams
         user_token_access_enabled: api.options.user_token_access && !by_customer,
         edges_support_enabled: false,
         has_repository: false,
+        has_map_file: api.map_file.is_some(),
         tbel_enabled: caller.authority == Authority::TenantAdmin,
         persist_device_state_to_telemetry: false,
         mobile_qr_enabled: false,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::dashboard_home::forget_gone_dashboards;
 use crate::audit::AuditRule;
 use crate::auth::{TokenPair, TokenTimes};
-use crate::caller::ApiCall;
+use crate::caller::{ApiCall, RequestOrigin};
 use crate::endpoint::{ApiRoutes, ST, STC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{JsonBody, PathIds, QueryParams, flag, missing, parse_flag};
@@ -280,7 +280,11 @@ async fn token_access_enabled(State(api): State<SharedApi>) -> Json<bool> {
 /// Returns a pair of tokens of a user, for administrators who want to see what the user sees.
 #[utoipa::path(get, path = "/api/user/{userId}/token", tag = "user", operation_id = "getUserToken",
     params(("userId" = Uuid, Path)), responses((status = 200, body = TokenPair)))]
-async fn token(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<TokenPair>> {
+async fn token(
+    ApiCall { api, caller }: ApiCall,
+    PathIds([id]): PathIds<1>,
+    RequestOrigin(origin): RequestOrigin,
+) -> ApiResult<Json<TokenPair>> {
     if !api.options.user_token_access {
         return Err(ApiError::denied());
     }
@@ -293,7 +297,8 @@ async fn token(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> A
         now_ms: api.clock.now_ms(),
         valid_from_ms: credentials.tokens_valid_from,
     };
-    Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))
+    let pair = api.sessions.open(&api.tokens, &user, None, times, origin).await?;
+    Ok(Json(pair))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -119,6 +119,9 @@ async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> Has
         ("id", text(&resources["data"][0]["id"])),
         ("resourceType", "GENERAL".to_owned()),
         ("isPublic", "true".to_owned()),
+        ("credentialsId", CALL.to_owned()),
+        ("authProviderId", CALL.to_owned()),
+        ("authProviderType", "MQTT_BASIC".to_owned()),
     ])
 }
 

@@ -11,7 +11,7 @@ use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use fieldline_api::{ApiDependencies, Options, TokenKey};
 use fieldline_core::ports::{
-    MailMessage, MailSender, NoRecordQueue, NoSystemInfo, RuleEngine, SmsSender, StoreResult,
+    BrokerAdminSlot, MailMessage, MailSender, NoRecordQueue, NoSystemInfo, RuleEngine, SmsSender, StoreResult,
 };
 use fieldline_core::set_aside::SetAsideService;
 use fieldline_core::usage::UsageStore;
@@ -52,6 +52,8 @@ pub(crate) struct RestFixture {
     pub(crate) mails: Arc<FakeMailSender>,
     /// Text messages to phones.
     pub(crate) phones: Arc<FakeSmsSender>,
+    /// The administration of the broker, which is off at first.
+    pub(crate) broker_admin: BrokerAdminSlot,
     start: Box<dyn Fn() -> Router + Send + Sync>,
     _dir: TempDir,
 }
@@ -214,6 +216,7 @@ impl RestFixture {
             })
             .with_alarm_gate(gate.clone())
         };
+        let broker_admin = BrokerAdminSlot::default();
         let deps = ApiDependencies {
             set_aside,
             usage: usage.clone(),
@@ -237,7 +240,9 @@ impl RestFixture {
             replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
             reprocess: Arc::new(crate::calculated_fields::FakeReprocessing::default()),
             certificates: fieldline_api::CertificateFiles::default(),
+            map_file: None,
             device_ports: Arc::default(),
+            broker_admin: broker_admin.clone(),
         };
         let start = move || {
             let services = services();
@@ -261,6 +266,7 @@ impl RestFixture {
             rest_requests: rest_calls,
             mails,
             phones,
+            broker_admin,
             _dir: dir,
         }
     }

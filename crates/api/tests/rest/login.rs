@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use fieldline_api::Options;
 use serde_json::{Value, json};
 
-use crate::fixture::{RestFixture, no};
+use crate::fixture::{NOW, RestFixture, no};
 
 const OUTDATED: (u16, u64, &str) = (401, 11, "Token has expired");
 
@@ -183,6 +183,80 @@ async fn what_has_ended_stays_so_after_a_restart() {
     );
     world.restart();
     assert_eq!(world.nobody().refused("POST", path, &refresh(&next)).await.1, 11);
+}
+
+#[tokio::test]
+async fn people_see_and_end_their_own_sessions() {
+    let world = RestFixture::demo().await;
+    let path = "/api/user/sessions";
+    let login = json!({ "username": "tenant@thingsboard.org", "password": "tenant" });
+    let token = |pair: &Value| pair["token"].as_str().unwrap().to_owned();
+    let refresh = |pair: &Value| json!({ "refreshToken": pair["refreshToken"] });
+    // Tokens of the demo users are valid from the second after they were created.
+    let start = NOW + 10_000;
+    world.clock.advance(10_000);
+    let first = world.nobody().post("/api/auth/login", &login).await;
+    world.clock.advance(60_000);
+    let second = world.nobody().post("/api/auth/login", &login).await;
+    let customer = world.customer_user().await;
+    let (there, here) = (
+        world.with_token(&token(&first)),
+        world.with_token(&token(&second)),
+    );
+    let listed = here.get(path).await;
+    let ids = [0, 1].map(|index: usize| listed[index]["sessionId"].as_str().unwrap().to_owned());
+    assert_eq!(
+        listed,
+        json!([
+            {
+                "sessionId": ids[0], "createdTime": start + 60_000, "lastUsedTime": start + 60_000, "current": true,
+                "clientAddress": "192.0.2.1", "browser": "Unknown", "os": "Unknown",
+            },
+            {
+                "sessionId": ids[1], "createdTime": start, "lastUsedTime": start, "current": false,
+                "clientAddress": "192.0.2.1", "browser": "Unknown", "os": "Unknown",
+            },
+        ])
+    );
+    world.clock.advance(60_000);
+    there.get("/api/auth/user").await;
+    world.clock.advance(10_000);
+    assert_eq!(here.get(path).await[1]["lastUsedTime"], start + 120_000);
+    assert_eq!(customer.get(path).await.as_array().unwrap().len(), 1);
+
+    let one = format!("{path}/{}", ids[1]);
+    let unknown = no(404, 32, &format!("Session with id [{}] is not found", ids[1]));
+    assert_eq!(customer.refused("DELETE", &one, &Value::Null).await, unknown);
+    there.get("/api/auth/user").await;
+    here.delete(&one).await;
+    assert_eq!(here.refused("DELETE", &one, &Value::Null).await, unknown);
+    assert_eq!(there.refused("GET", "/api/auth/user", &Value::Null).await.1, 11);
+    let refused = world
+        .nobody()
+        .refused("POST", "/api/auth/token", &refresh(&first))
+        .await;
+    assert_eq!(refused.1, 11);
+
+    let third = world.nobody().post("/api/auth/login", &login).await;
+    here.delete(path).await;
+    let ended = world.with_token(&token(&third));
+    assert_eq!(ended.refused("GET", path, &Value::Null).await.1, 11);
+    let refused = world
+        .nobody()
+        .refused("POST", "/api/auth/token", &refresh(&third))
+        .await;
+    assert_eq!(refused.1, 11);
+    customer.get("/api/auth/user").await;
+
+    // A new password ends what was opened before, and this session goes on.
+    world.nobody().post("/api/auth/login", &login).await;
+    assert_eq!(here.get(path).await.as_array().unwrap().len(), 2);
+    let change = json!({ "currentPassword": "tenant", "newPassword": "new-password" });
+    let pair = here.post("/api/auth/changePassword", &change).await;
+    let left = world.with_token(&token(&pair)).get(path).await;
+    assert_eq!(left.as_array().unwrap().len(), 1);
+    assert_eq!(left[0]["sessionId"], ids[0]);
+    assert_eq!(left[0]["createdTime"], start + 60_000);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{DeviceId, EntityId, EntityKey, EntityViewId, TenantId};
 use serde_json::{Value, json};
 
-use crate::fixture::{RestFixture, id, no};
+use crate::fixture::{NOW, RestFixture, id, no};
 
 #[tokio::test]
 async fn seeding_again_changes_nothing() {
@@ -25,6 +25,33 @@ async fn seeding_again_changes_nothing() {
         .await;
     let credentials = admin.get(&format!("/api/device/{}/credentials", id(&a1))).await;
     assert_eq!(credentials["credentialsId"], "A1_TEST_TOKEN");
+}
+
+#[tokio::test]
+async fn the_demos_thermostats_have_a_dashboard_readings_and_alarm_rules() {
+    let world = RestFixture::demo().await;
+    let admin = world.admin().await;
+    seed::seed_thermostats(&world.context).await.unwrap();
+    let device = admin.get("/api/tenant/device?deviceName=Thermostat%20T1").await;
+    let telemetry = format!("/api/plugins/telemetry/DEVICE/{}", id(&device));
+    // What somebody has changed stays.
+    let changed = json!({ "temperatureAlarmThreshold": 30 });
+    admin.post(&format!("{telemetry}/SERVER_SCOPE"), &changed).await;
+    seed::seed_thermostats(&world.context).await.unwrap();
+    let limit = format!("{telemetry}/values/attributes/SERVER_SCOPE?keys=temperatureAlarmThreshold");
+    assert_eq!(admin.get(&limit).await[0]["value"], 30);
+    let series = format!("{telemetry}/values/timeseries?keys=temperature&startTs=0&endTs={NOW}&limit=1000");
+    assert_eq!(
+        admin.get(&series).await["temperature"].as_array().unwrap().len(),
+        144
+    );
+    let rules = admin.get("/api/alarm/rules/names?pageSize=10&page=0").await;
+    assert_eq!(rules["data"], json!(["High temperature", "Low humidity"]));
+    let rules = admin.get("/api/alarm/rules?pageSize=10&page=0").await;
+    assert_eq!(rules["totalElements"], 2);
+    let dashboards = admin.get("/api/tenant/dashboards?pageSize=10&page=0").await;
+    assert_eq!(dashboards["totalElements"], 1);
+    assert_eq!(dashboards["data"][0]["title"], "Thermostats");
 }
 
 #[tokio::test]

@@ -62,6 +62,7 @@ impl FixtureStores {
             passwords: PasswordHashPool::new(2),
             rule_engine: Arc::new(NoRuleEngine),
             rule_nodes,
+            rest_endpoints: Arc::new(fieldline_core::ports::NoRestEndpoints),
         };
         seed::seed_demo(&context).await.unwrap();
         Self {

@@ -7,7 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use fieldline_core::events::{ChangeKind, EntityChange, EntityEvents, EntityListener};
 use fieldline_core::options::HumanDuration;
-use fieldline_core::ports::{EntityStores, StoreError};
+use fieldline_core::ports::{EntityStores, SignInOrigin, StoreError};
 use fieldline_devices::downlink::{DeviceLink, Downlink};
 use fieldline_devices::rpc::DeviceRpcService;
 use fieldline_devices::sessions::SessionRegistry;
@@ -307,6 +307,7 @@ fn api(
         passwords: fieldline_entities::password::PasswordHashPool::new(1),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
+        rest_endpoints: Arc::new(fieldline_core::ports::NoRestEndpoints),
     };
     let usage = fieldline_core::usage::UsageStore::new(entities.clone(), store.clone(), clock.clone());
     let deps = ApiDependencies {
@@ -346,7 +347,9 @@ fn api(
         replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
         reprocess: Arc::new(fieldline_entities::ports::NoFieldReprocess),
         certificates: crate::CertificateFiles::default(),
+        map_file: None,
         device_ports: Arc::default(),
+        broker_admin: Arc::default(),
     };
     // Tests move the clock by days, and the tokens should stay valid.
     let options = Options {
@@ -458,7 +461,10 @@ async fn user(
         now_ms: NOW,
         valid_from_ms: 0,
     };
-    let opened = api.sessions.open(&api.tokens, &user, None, times).await;
+    let opened = api
+        .sessions
+        .open(&api.tokens, &user, None, times, SignInOrigin::default())
+        .await;
     let pair = opened.unwrap();
     let pair = serde_json::to_value(&pair).unwrap();
     (id, pair["token"].as_str().unwrap().to_owned())
