@@ -180,6 +180,19 @@ impl RestClient {
         .map(|_| ())
     }
 
+    /// Sends a DELETE with a query.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    pub fn delete_with(&self, path: &str, query: &[(&str, &str)]) -> LoadResult<()> {
+        self.call(RestClientRequest {
+            method: RestClientMethod::Delete,
+            path,
+            query,
+        })
+        .map(|_| ())
+    }
+
     /// Passes the pages of a list, ordered by name and filtered by text, to `visit`, with the number of entities in the
     /// list, until there are no more or `visit` returns false.
     pub(crate) fn read_pages(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ports::{NoDeviceRpc, NoRestApiResponder, NoRuleEngine, NoRuleNodes};
+use fieldline_core::ports::{NoDeviceRpc, NoRestApiResponder, NoRestEndpoints, NoRuleEngine, NoRuleNodes};
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_devices::downlink::NoDeviceLink;
@@ -81,6 +81,7 @@ impl DryEngine {
             passwords: PasswordHashPool::new(1),
             rule_engine: pushes.clone(),
             rule_nodes: Arc::new(NoRuleNodes),
+            rest_endpoints: Arc::new(NoRestEndpoints),
         });
         let activity = ActivityTracker::new(
             stores.clone(),

@@ -80,6 +80,7 @@ pub(super) fn dry_stores(
                 audit: real.audit.clone(),
                 api_keys: real.api_keys.clone(),
                 sign_ins: real.sign_ins.clone(),
+                mqtt_clients: real.mqtt_clients.clone(),
                 device_transfers: real.device_transfers.clone(),
                 housekeeper: real.housekeeper.clone(),
                 ota_packages: real.ota_packages.clone(),

@@ -37,6 +37,18 @@ pub(crate) fn print(listening: &BoundAddresses, demo: bool) {
     if let Some(coaps) = listening.coaps {
         line(format!("  CoAPS  coaps://{coaps}"));
     }
+    for (scheme, address) in listening.broker.by_scheme() {
+        let path = if scheme.starts_with("ws") { "/mqtt" } else { "" };
+        line(format!(
+            "  Broker {scheme}://{address}{path}  (publish/subscribe, any topic)"
+        ));
+    }
+    if let Some(path) = &listening.broker.broker_unix {
+        line(format!(
+            "  Broker unix://{}  (publish/subscribe, any topic)",
+            path.display()
+        ));
+    }
     if demo {
         line("\nDemo logins:".to_owned());
         line("  sysadmin@thingsboard.org / sysadmin    system administrator".to_owned());

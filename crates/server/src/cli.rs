@@ -11,7 +11,7 @@ use fieldline_loadgen::BenchCommand;
 
 use crate::config::{self, EffectiveConfig};
 use crate::migrate::{self, MigrateCommand, MigrateHistoryCommand};
-use crate::{bench, licenses, logging, rules, serve};
+use crate::{bench, broker, licenses, logging, rules, serve};
 
 /// An IoT platform in one program.
 #[derive(Parser)]
@@ -49,6 +49,9 @@ enum CliCommand {
     /// Tries out rule chains.
     #[command(subcommand)]
     Rules(rules::RulesCommand),
+    /// Looks at the publish/subscribe broker of a running platform.
+    #[command(subcommand)]
+    Broker(broker::BrokerCommand),
 }
 
 #[derive(Args)]
@@ -95,6 +98,7 @@ pub(crate) fn run() -> ExitCode {
         CliCommand::Licenses => Ok(print_licenses()),
         CliCommand::Bench(command) => Ok(bench::run(&command)),
         CliCommand::Rules(command) => Ok(rules::run(&command)),
+        CliCommand::Broker(command) => Ok(broker::run_command(&command)),
     };
     done.unwrap_or_else(|refused| refused)
 }

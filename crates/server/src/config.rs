@@ -16,8 +16,8 @@ use fieldline_core::options::{ByteSize, HumanDuration};
 use fieldline_core::{address_guard, ingest};
 use fieldline_devices::{activity, directory, ota, rpc};
 use fieldline_entities::services::ClaimOptions;
+use fieldline_event_loop::TrustedProxies;
 use fieldline_rules::engine as rules;
-use fieldline_transport::proxies::TrustedProxies;
 use fieldline_transport::{coap, mqtt, mqtts};
 use fieldline_web::UiSource;
 use schemars::JsonSchema;
@@ -82,6 +82,10 @@ pub(crate) struct Config {
     pub events: retention::Options,
     /// Time series, latest values and attributes.
     pub series: fieldline_storage::series::Options,
+    /// The publish/subscribe broker: any topic, between any clients. It is off unless it has an address.
+    pub broker: fieldline_broker::Options,
+    /// Bridges between the publish/subscribe broker and other brokers, or devices of the platform.
+    pub bridges: fieldline_bridge::Options,
     /// The Cassandra cluster of the time series, where `series.kind` is `cassandra`.
     pub cassandra: fieldline_storage::series::CassandraOptions,
     /// The database of entities.
@@ -117,6 +121,8 @@ impl Default for Config {
             usage: fieldline_core::usage::Options::default(),
             events: retention::Options::default(),
             series: fieldline_storage::series::Options::default(),
+            broker: fieldline_broker::Options::default(),
+            bridges: fieldline_bridge::Options::default(),
             cassandra: fieldline_storage::series::CassandraOptions::default(),
             sql: fieldline_storage::sql::Options::default(),
             api: fieldline_api::Options::default(),
@@ -180,6 +186,10 @@ pub(crate) struct HttpOptions {
     /// Folder of a built single-page application, with `index.html`, that is served instead of the packed user interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ui_dir: Option<PathBuf>,
+    /// Map that dashboards draw without the internet: a PMTiles archive of vector tiles in Protomaps' schema. Whoever is
+    /// logged in may read it, also by a public link of a dashboard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map_file: Option<PathBuf>,
 }
 
 impl Default for HttpOptions {
@@ -200,6 +210,7 @@ impl Default for HttpOptions {
             device_body_memory: ByteSize::mib(256),
             ui: true,
             ui_dir: None,
+            map_file: None,
         }
     }
 }
@@ -216,7 +227,7 @@ impl HttpOptions {
         self.ui.then_some(source)
     }
 
-    /// Describes the problem of the proxy settings or of the folder of the user interface, if any.
+    /// Describes the problem of the proxy settings, of the folder of the user interface or of the map, if any.
     fn problem(&self) -> Option<String> {
         let page = self
             .ui_dir
@@ -225,6 +236,10 @@ impl HttpOptions {
             .map(|folder| folder.join("index.html"));
         if let Some(page) = page.filter(|page| !page.is_file()) {
             return Some(format!("`ui-dir`: there is no file {}", page.display()));
+        }
+        let map = self.map_file.as_deref();
+        if let Some(problem) = map.and_then(fieldline_api::map_file_problem) {
+            return Some(format!("`map-file`: {problem}"));
         }
         match TrustedProxies::parse(&self.trusted_proxies) {
             Err(problem) => Some(format!("`trusted-proxies`: {problem}")),
@@ -236,10 +251,22 @@ impl HttpOptions {
     }
 }
 
-/// Keys whose values are never printed.
-pub(crate) const SECRETS: [&str; 4] = [
+/// Keys whose values are never printed; those of bridges are lists with passwords and tokens in them.
+pub(crate) const SECRETS: [&str; 8] = [
     "admin-password",
+    "bridges.brokers",
+    "bridges.devices",
+    "bridges.http",
+    "bridges.kafka",
     "cassandra.password",
     "journal.kafka.password",
     "sql.url",
 ];
+
+/// Whether a value must not be quoted: it is a secret, or a part of a list that may have some.
+pub(crate) fn is_secret(path: &str) -> bool {
+    SECRETS.iter().any(|secret| {
+        path.strip_prefix(secret)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    })
+}

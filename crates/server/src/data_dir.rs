@@ -28,6 +28,37 @@ pub(crate) struct BoundAddresses {
     pub(crate) coap: Option<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) coaps: Option<SocketAddr>,
+    #[serde(flatten)]
+    pub(crate) broker: BrokerAddresses,
+}
+
+/// Addresses that the publish/subscribe broker has bound.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct BrokerAddresses {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) broker: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) broker_tls: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) broker_websocket: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) broker_websocket_tls: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) broker_unix: Option<PathBuf>,
+}
+
+impl BrokerAddresses {
+    /// The addresses with the scheme that clients know them by.
+    pub(crate) fn by_scheme(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
+        [
+            ("mqtt", self.broker),
+            ("mqtts", self.broker_tls),
+            ("ws", self.broker_websocket),
+            ("wss", self.broker_websocket_tls),
+        ]
+        .into_iter()
+        .filter_map(|(scheme, address)| address.map(|address| (scheme, address)))
+    }
 }
 
 impl BoundAddresses {
@@ -108,6 +139,16 @@ impl DataDir {
 
     pub(crate) fn series(&self) -> PathBuf {
         self.root.join("series")
+    }
+
+    /// The journal of the publish/subscribe broker.
+    pub(crate) fn broker_journal(&self) -> PathBuf {
+        self.root.join("broker").join("journal")
+    }
+
+    /// The sessions and messages of the publish/subscribe broker.
+    pub(crate) fn broker_store(&self) -> PathBuf {
+        self.root.join("broker").join("store")
     }
 
     pub(crate) fn entities(&self) -> PathBuf {

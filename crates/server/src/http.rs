@@ -19,7 +19,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::ConnectInfo;
 use fieldline_core::logging::LogGate;
-use fieldline_transport::proxies::TrustedProxies;
+use fieldline_event_loop::TrustedProxies;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, EXPECT, HeaderValue};

@@ -2,6 +2,7 @@
 
 mod banner;
 mod bench;
+mod broker;
 mod cli;
 mod config;
 mod data_dir;
@@ -11,6 +12,7 @@ mod limits;
 mod logging;
 mod memory_budget;
 mod migrate;
+mod platform_call;
 mod probes;
 mod retention;
 mod rules;

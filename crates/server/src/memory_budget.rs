@@ -1,6 +1,8 @@
 //! The memory that the settings allow the server to use.
 
+use fieldline_broker::BrokerAccess;
 use fieldline_core::options::ByteSize;
+use fieldline_entities::broker_access;
 use fieldline_journal::JournalKind;
 use metrics::{Unit, describe_gauge, gauge};
 use tracing::info;
@@ -57,7 +59,18 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
         ("sql.page-cache", connections * config.sql.page_cache.0),
         ("ota.cache", config.ota.cache.0),
         ("previews of images", fieldline_entities::services::PREVIEW_MEMORY),
+        ("credentials of broker clients", client_credentials(config)),
     ]
+}
+
+/// What log-ins of clients of the broker take that have credentials of their own.
+fn client_credentials(config: &Config) -> u64 {
+    let broker = &config.broker;
+    if broker.is_enabled() && broker.access == BrokerAccess::Credentials {
+        broker_access::MEMORY
+    } else {
+        0
+    }
 }
 
 /// Bytes that were fetched from Kafka: each partition may exceed its part by the last half of it that is fetched.

@@ -188,6 +188,7 @@ mod tests {
             passwords: PasswordHashPool::new(1),
             rule_engine: Arc::new(NoRuleEngine),
             rule_nodes: Arc::new(NoRuleNodes),
+            rest_endpoints: Arc::new(fieldline_core::ports::NoRestEndpoints),
         };
         let services = Services::new(context);
         let mut housekeeping = RetentionWorker {

@@ -4,22 +4,19 @@ mod table;
 mod times;
 
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use fieldline_loadgen::error::LoadError;
-use fieldline_loadgen::rest::{RestClient, RestTarget};
+use fieldline_loadgen::rest::RestClient;
 use fieldline_model::replay::ReplayReport;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::logging;
+use crate::platform_call::{PlatformArgs, print_answer};
 
-/// Exit code for invalid options.
-const EXIT_USAGE: u8 = 2;
 /// Time the server needs besides the replay itself, to look up, compare and answer.
 const OVERHEAD: Duration = Duration::from_secs(120);
 const PAGE: &str = "1000";
@@ -35,20 +32,8 @@ pub(crate) enum RulesCommand {
 /// Options of `rules replay`.
 #[derive(Args)]
 pub(crate) struct ReplayArgs {
-    /// Address of the platform.
-    #[arg(
-        long,
-        env = "REST_URL",
-        value_name = "URL",
-        default_value = "http://localhost:8080"
-    )]
-    url: String,
-    /// E-mail address of a tenant administrator.
-    #[arg(long, env = "REST_USERNAME", value_name = "EMAIL")]
-    username: String,
-    /// The password; better set in the environment than on the command line.
-    #[arg(long, env = "REST_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
-    password: String,
+    #[command(flatten)]
+    platform: PlatformArgs,
     /// The rule chain, by name or id.
     #[arg(long, value_name = "NAME|ID")]
     chain: String,
@@ -107,21 +92,9 @@ enum RulesError {
 /// Runs a command of `rules`.
 pub(crate) fn run(command: &RulesCommand) -> ExitCode {
     let RulesCommand::Replay(args) = command;
-    match replay(args) {
-        Ok(text) => {
-            let mut out = io::stdout().lock();
-            // A reader such as `head` may close the pipe early.
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            logging::print_error(format_args!("fieldline rules: {error}"));
-            match error {
-                RulesError::Usage(_) => ExitCode::from(EXIT_USAGE),
-                RulesError::Server(_) | RulesError::Answer(_) => ExitCode::FAILURE,
-            }
-        }
-    }
+    print_answer("rules", replay(args), |error| {
+        matches!(error, RulesError::Usage(_))
+    })
 }
 
 fn replay(args: &ReplayArgs) -> Result<String, RulesError> {
@@ -151,14 +124,8 @@ fn replay(args: &ReplayArgs) -> Result<String, RulesError> {
             field => json!([field]),
         };
     }
-    let target = RestTarget {
-        url: args.url.clone(),
-        username: args.username.clone(),
-        password: args.password.clone(),
-        pool_size: 1,
-    };
     let patience = OVERHEAD + Duration::from_secs(args.max_time.into());
-    let client = RestClient::with_timeout(target, patience)?;
+    let client = RestClient::with_timeout(args.platform.target(), patience)?;
     let chain = find(&client, "/api/ruleChains", "rule chain", &args.chain)?;
     if let Some(profile) = &args.profile {
         let id = find(&client, "/api/deviceProfiles", "device profile", profile)?;

@@ -40,6 +40,12 @@ pub(crate) enum ServeError {
         address: SocketAddr,
         source: std::io::Error,
     },
+    #[error("cannot listen on {} (`{key}`): {source}", path.display())]
+    ListenLocally {
+        key: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("cannot start to store what devices send: {0}")]
     Ingest(#[from] ingest::IngestStartError),
     #[error("{0}")]
@@ -93,6 +99,7 @@ async fn serve(
     let certificates = ServerCertificates {
         mqtts: servers::tls(&config.mqtts)?,
         coaps: servers::dtls(&config.coaps)?,
+        broker: crate::broker::tls(&config.broker)?,
     };
     let in_dir = |source| ServeError::DataDir {
         path: config.data_dir.clone(),
@@ -168,9 +175,15 @@ impl PlatformContext<'_> {
         let api = core.api(self.stores, self.dir, config).await?;
         let mut servers = RunningServers::new(
             core.device_services(self.stores, config),
+            core.broker_access(),
+            self.dir,
             config,
             self.http_runtime.clone(),
-        );
+        )
+        .await?;
+        if let Some(admin) = servers.broker_admin() {
+            core.set_broker_admin(admin);
+        }
         let opened = servers.open(addresses, api, probes, config).await;
         let result = match opened.and_then(|listening| self.announce(&listening).map(|()| listening)) {
             Ok(listening) => {

@@ -8,13 +8,16 @@ use std::time::Duration;
 use axum::Router;
 use axum::response::Redirect;
 use axum::routing::get;
+use fieldline_core::ports::BrokerAdmin;
+use fieldline_entities::broker_access::BrokerAccessService;
 use fieldline_transport::{TransportServices, coap, http as device_http, mqtt, mqtts};
 use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 use tracing::warn;
 
+use crate::broker::RunningBroker;
 use crate::config::{Config, ConfigSource, EffectiveConfig};
-use crate::data_dir::BoundAddresses;
+use crate::data_dir::{BoundAddresses, BrokerAddresses, DataDir};
 use crate::http::cors::{self, AllowedOrigins};
 use crate::http::{HttpLimits, HttpServer};
 use crate::probes::{self, ProbeState};
@@ -42,6 +45,7 @@ pub(crate) fn dtls(options: &coap::SecureOptions) -> Result<Option<coap::DtlsCre
 pub(crate) struct ServerCertificates {
     pub(crate) mqtts: Option<(SocketAddr, TlsAcceptor)>,
     pub(crate) coaps: Option<coap::DtlsCredentials>,
+    pub(crate) broker: Option<TlsAcceptor>,
 }
 
 /// The addresses to listen on, and the web origins that may use the one for HTTP.
@@ -51,6 +55,7 @@ pub(crate) struct ListenAddresses {
     probes: Option<SocketAddr>,
     mqtt: SocketAddr,
     certificates: ServerCertificates,
+    broker: fieldline_broker::Options,
 }
 
 impl ListenAddresses {
@@ -76,6 +81,17 @@ impl ListenAddresses {
             probes: config.http.probe_listen,
             mqtt: public("mqtt.listen", config.mqtt.listen),
             certificates,
+            broker: fieldline_broker::Options {
+                listen: config
+                    .broker
+                    .listen
+                    .map(|address| public("broker.listen", address)),
+                websocket_listen: config
+                    .broker
+                    .websocket_listen
+                    .map(|address| public("broker.websocket-listen", address)),
+                ..config.broker.clone()
+            },
         }
     }
 }
@@ -85,19 +101,28 @@ pub(crate) struct RunningServers {
     services: Arc<TransportServices>,
     mqtt: Arc<mqtt::MqttServer>,
     coap: coap::CoapServer,
+    broker: Option<RunningBroker>,
     http: Vec<HttpServer>,
-    /// Serves HTTP on threads of its own. On the threads of MQTT, a request would wait until a thousand busy connections
-    /// have had their turn.
+    /// Serves HTTP on threads of its own. On those of the device servers, a request would wait until a thousand busy
+    /// devices have had their turn.
     http_runtime: Handle,
 }
 
 impl RunningServers {
     /// Creates servers that do not listen yet.
-    pub(crate) fn new(services: TransportServices, config: &Config, http_runtime: Handle) -> Self {
+    pub(crate) async fn new(
+        services: TransportServices,
+        access: BrokerAccessService,
+        dir: &DataDir,
+        config: &Config,
+        http_runtime: Handle,
+    ) -> Result<Self, ServeError> {
         crate::http::describe_metrics();
         let services = Arc::new(services);
-        Self {
-            mqtt: mqtt::MqttServer::new(services.clone(), &config.mqtt, &config.http.proxies()),
+        Ok(Self {
+            mqtt: mqtt::MqttServer::new(services.clone(), &config.mqtt, &config.http.proxies())
+                .map_err(ServeError::start)?,
+            broker: RunningBroker::start(dir, config, &services, access).await?,
             coap: coap::CoapServer::new(
                 services.clone(),
                 &config.coap,
@@ -106,7 +131,12 @@ impl RunningServers {
             services,
             http: Vec::new(),
             http_runtime,
-        }
+        })
+    }
+
+    /// The administration of the broker; `None` if it is off.
+    pub(crate) fn broker_admin(&self) -> Option<Arc<dyn BrokerAdmin>> {
+        self.broker.as_ref().map(RunningBroker::admin)
     }
 
     /// Listens on all addresses: the API with the device API and the probes, the probes alone, MQTT and CoAP.
@@ -145,6 +175,7 @@ impl RunningServers {
         let http = self.open_http("http.listen", addresses.http, routes, limits)?;
         let binding = self.mqtt.listen(addresses.mqtt, None);
         let mqtt = listening("mqtt.listen", addresses.mqtt, binding).await?;
+        let broker_certificate = addresses.certificates.broker.clone();
         let mqtts = match addresses.certificates.mqtts {
             Some((address, acceptor)) => {
                 let binding = self.mqtt.listen(address, Some(acceptor));
@@ -153,6 +184,14 @@ impl RunningServers {
             None => None,
         };
         let (coap, coaps) = self.open_coap(addresses.certificates.coaps, config).await?;
+        let broker = match &mut self.broker {
+            Some(broker) => {
+                let bound = broker.listen(&addresses.broker, broker_certificate).await?;
+                broker.start_bridges(config, mqtt)?;
+                bound
+            }
+            None => BrokerAddresses::default(),
+        };
         Ok(BoundAddresses {
             http,
             probes: probe_address,
@@ -160,6 +199,7 @@ impl RunningServers {
             mqtts,
             coap,
             coaps,
+            broker,
         })
     }
 
@@ -210,7 +250,12 @@ impl RunningServers {
             .into_iter()
             .map(|server| tokio::spawn(server.stop(patience)))
             .collect();
-        let (mqtt, coap) = tokio::join!(self.mqtt.stop(patience), self.coap.stop(patience));
+        let broker = async {
+            if let Some(broker) = &self.broker {
+                broker.stop(patience).await;
+            }
+        };
+        let (mqtt, coap, ()) = tokio::join!(self.mqtt.stop(patience), self.coap.stop(patience), broker);
         if !mqtt {
             warn!("device connections were still open");
         }

@@ -1,6 +1,7 @@
 //! Builds the platform: the stores, and the message path between them.
 
 mod background;
+mod endpoints;
 mod platform;
 mod stages;
 
@@ -19,6 +20,7 @@ use fieldline_storage::series::{SeriesKind, SeriesStore, SqlSeriesOptions};
 use fieldline_storage::sql::EntityDatabase;
 use tracing::warn;
 
+use self::endpoints::OperatorEndpoints;
 pub(crate) use self::platform::PlatformCore;
 use crate::banner;
 use crate::config::Config;
@@ -152,6 +154,7 @@ impl PlatformStores {
             passwords,
             rule_engine,
             rule_nodes,
+            rest_endpoints: Arc::new(OperatorEndpoints),
         }
     }
 
@@ -183,6 +186,7 @@ impl PlatformStores {
         seed::ensure_system(&context, password.as_deref()).await?;
         if demo {
             seed::seed_demo(&context).await?;
+            seed::seed_thermostats(&context).await?;
         }
         Ok(())
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// For each crate, the crates of this workspace that it may depend on outside its tests.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("model", &[]),
     ("codec", &[]),
+    ("event-loop", &["codec"]),
     ("protobuf", &["model"]),
     ("core", &["model"]),
     ("devices", &["core", "model", "protobuf"]),
@@ -15,8 +16,18 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("storage", &["core", "model"]),
     (
         "transport",
-        &["core", "devices", "entities", "model", "codec", "protobuf"],
+        &[
+            "core",
+            "devices",
+            "entities",
+            "model",
+            "codec",
+            "event-loop",
+            "protobuf",
+        ],
     ),
+    ("broker", &["core", "model", "codec", "event-loop"]),
+    ("bridge", &["core", "codec", "connectors"]),
     ("api", &["core", "devices", "entities", "model"]),
     ("script", &[]),
     ("connectors", &["codec"]),
@@ -39,13 +50,17 @@ const ARROWS: [(&str, &[&str]); 20] = [
         "replay",
         &["core", "devices", "entities", "model", "alarm-rules", "rules"],
     ),
-    ("loadgen", &["codec"]),
+    ("loadgen", &["codec", "event-loop"]),
     ("web", &[]),
     ("testkit", &["core", "model", "codec"]),
     (
         "server",
         &[
             "core",
+            "bridge",
+            "broker",
+            "connectors",
+            "event-loop",
             "devices",
             "entities",
             "model",

@@ -36,6 +36,8 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
         ("journal", config.journal.check().err()),
         ("series", config.series.problem()),
         ("api", config.api.problem()),
+        ("broker", config.broker.problem()),
+        ("bridges", bridges_problem(config)),
         ("calls", config.calls.problem()),
     ];
     found.extend(
@@ -44,6 +46,23 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
             .filter_map(|(part, problem)| problem.map(|text| format!("`{part}`: {text}"))),
     );
     found
+}
+
+fn bridges_problem(config: &Config) -> Option<String> {
+    if !config.bridges.is_empty() && !config.broker.is_enabled() {
+        return Some("they need the broker: give it an address, such as `broker.listen`".to_owned());
+    }
+    let address = fieldline_bridge::reachable(config.mqtt.listen).ip();
+    if !config.bridges.devices.is_empty()
+        && config.mqtt.proxy_protocol
+        && config.http.proxies().contains(address)
+    {
+        return Some(format!(
+            "`devices` come from {address}, which `mqtt.proxy-protocol` takes for a proxy: leave it out of \
+             `http.trusted-proxies`"
+        ));
+    }
+    config.bridges.problem()
 }
 
 /// Whether a condition holds, and the message if it does not.
@@ -138,8 +157,16 @@ fn devices(config: &Config) -> Vec<ConfigCheck> {
             "`mqtt.max-connections` must be 1 or more",
         ),
         (
+            mqtt.event_loops <= 1_024,
+            "`mqtt.event-loops` must be 1,024 or less, each is a thread",
+        ),
+        (
             !mqtt.proxy_protocol || !config.http.trusted_proxies.is_empty(),
             "`mqtt.proxy-protocol` needs `http.trusted-proxies`, nobody else is believed",
+        ),
+        (
+            !config.broker.proxy_protocol || !config.http.trusted_proxies.is_empty(),
+            "`broker.proxy-protocol` needs `http.trusted-proxies`, nobody else is believed",
         ),
         (
             (256..=268_435_455).contains(&mqtt.max_packet.0),

@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use toml::{Table, Value};
 
 use super::schema::{ConfigKey, ConfigValueKind, keys};
-use super::{Config, SECRETS, aliases, checks};
+use super::{Config, aliases, checks, is_secret};
 
 /// Every environment variable with this prefix must be a key; those with the test prefix are exempt.
 const PREFIX: &str = "FIELDLINE_";
@@ -114,8 +114,8 @@ pub(crate) fn load(
         let path = error.path().to_string();
         let source = sources.get(&path).unwrap_or(&ConfigSource::Default);
         // The usual message quotes the value.
-        let message = if SECRETS.contains(&path.as_str()) {
-            "expected a text in quotes"
+        let message = if is_secret(&path) {
+            "it is of another type, or has a field that is not known"
         } else {
             error.inner().message()
         };

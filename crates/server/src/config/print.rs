@@ -24,6 +24,9 @@ pub(crate) fn print(loaded: &EffectiveConfig, out: &mut impl Write) -> io::Resul
         }
         let source = loaded.source(&key.path);
         match get(&loaded.values, &key.path) {
+            Some(Value::Array(list)) if list.is_empty() => {
+                writeln!(out, "{name} = [] # {source}; {}", key.env)?;
+            }
             Some(_) if SECRETS.contains(&key.path.as_str()) => {
                 // As an active line, it would become the secret of anyone who uses the output as a file.
                 writeln!(out, "# {name} = \"********\" # {source}")?;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use fieldline_transport::proxies::TrustedProxies;
+use fieldline_event_loop::TrustedProxies;
 use hyper::HeaderMap;
 use hyper::header::{FORWARDED, HeaderName, HeaderValue};
 

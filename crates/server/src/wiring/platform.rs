@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use fieldline_api::{ApiDependencies, CertificateFiles, DevicePorts, TokenKey};
 use fieldline_core::address_guard::AddressGuard;
 use fieldline_core::ingest::IngestService;
+use fieldline_core::ports::{BrokerAdmin, BrokerAdminSlot};
 use fieldline_devices::sessions::SessionRegistry;
+use fieldline_entities::broker_access::BrokerAccessService;
 use fieldline_model::json::JsonRules;
 use fieldline_replay::{ChainReplayer, FieldReprocessor};
 use fieldline_rules::accounts::{ProviderSmsSender, SmtpMailSender};
@@ -35,6 +37,7 @@ pub(crate) struct PlatformCore {
     background: BackgroundTasks,
     system_info: Arc<LocalSystemInfo>,
     device_ports: Arc<OnceLock<DevicePorts>>,
+    broker_admin: BrokerAdminSlot,
 }
 
 impl PlatformCore {
@@ -59,6 +62,7 @@ impl PlatformCore {
             background,
             system_info,
             device_ports: Arc::default(),
+            broker_admin: BrokerAdminSlot::default(),
         })
     }
 
@@ -111,7 +115,9 @@ impl PlatformCore {
                     .clone()
                     .filter(|_| config.coaps.listen.is_some()),
             },
+            map_file: config.http.map_file.clone(),
             device_ports: self.device_ports.clone(),
+            broker_admin: self.broker_admin.clone(),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
     }
@@ -119,6 +125,11 @@ impl PlatformCore {
     /// Tells the API where the servers listen.
     pub(crate) fn set_device_ports(&self, ports: DevicePorts) {
         let _ = self.device_ports.set(ports);
+    }
+
+    /// Gives the API the administration of the broker.
+    pub(crate) fn set_broker_admin(&self, admin: Arc<dyn BrokerAdmin>) {
+        let _ = self.broker_admin.set(admin);
     }
 
     /// Returns the sessions of devices.
@@ -151,6 +162,11 @@ impl PlatformCore {
                 ..JsonRules::default()
             },
         }
+    }
+
+    /// Returns who may connect to the broker with credentials of its own.
+    pub(crate) fn broker_access(&self) -> BrokerAccessService {
+        self.parts.services.broker_access.clone()
     }
 
     /// Ends the client calls that wait for rule chains, because the program stops.
