@@ -59,6 +59,11 @@ for folder in . sdk rest_client gateway schemathesis; do
         making+=($!)
     fi
 done
+if ! cmp -s mqttjs/package-lock.json mqttjs/node_modules/.installed; then
+    echo "installing MQTT.js for the end-to-end tests"
+    (cd mqttjs && npm ci --no-audit --no-fund --loglevel=error >/dev/null && cp package-lock.json node_modules/.installed) &
+    making+=($!)
+fi
 for process in "${making[@]}"; do
     wait "$process"
 done

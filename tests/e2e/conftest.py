@@ -12,12 +12,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from harness.broker import SETTINGS, BrokerClient, broker_settings, connect_raw, leave_raw  # noqa: E402
 from harness.certificates import Authority  # noqa: E402
 from harness.chains import REACHES_SERVICES  # noqa: E402
 from harness.coap import CoapClient  # noqa: E402
 from harness.paho_device import PahoDevice  # noqa: E402
 from harness.people import create_tenancy  # noqa: E402
-from harness.rest import Rest  # noqa: E402
+from harness.rest import Rest, unique  # noqa: E402
 from harness.server import BINARY, SYSADMIN, Server  # noqa: E402
 from harness.wire import Wire  # noqa: E402
 
@@ -26,6 +27,7 @@ LOG_LINES_SHOWN = 60
 # What takes all that the machine has, or weighs and times something: never two of these at a time.
 HEAVY = {
     "test_bench",
+    "test_broker_kill_loop",
     "test_clock",
     "test_disk_full",
     "test_kill_loop",
@@ -111,12 +113,9 @@ def shared(tmp_path_factory, authority: Authority):
         | REACHES_SERVICES,
     )
     _servers.append(server)
-    try:
-        yield server.start()
-        server.close()
-    finally:
-        server.leave()
-        _servers.remove(server)
+    with server.lent():
+        yield server
+    _servers.remove(server)
 
 
 @pytest.fixture(scope="session")
@@ -196,3 +195,66 @@ def connect(shared: Server):
     yield open_one
     for connection in opened:
         connection.__exit__()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory) -> Server:
+    """One broker for everybody, for all tests that leave it as they found it."""
+    server = Server(tmp_path_factory.mktemp("broker"), demo=False, env=SETTINGS)
+    _servers.append(server)
+    with server.lent():
+        yield server
+    _servers.remove(server)
+
+
+@pytest.fixture
+def start_broker(make_server):
+    """Starts a broker of the test's own, with such settings."""
+    return lambda **settings: make_server("own broker", demo=False, env=broker_settings(**settings)).start()
+
+
+@pytest.fixture
+def join(request):
+    """Connects clients to a broker, by default the one for all tests; they leave with the test."""
+    joined: list[BrokerClient] = []
+
+    def join_one(version: str = "5.0", client_id: str | None = None, **fields) -> BrokerClient:
+        server = fields.pop("server", None) or request.getfixturevalue("broker")
+        client = BrokerClient(server.broker_address, version, client_id, **fields)
+        joined.append(client)
+        assert client.connect() == 0
+        return client
+
+    yield join_one
+    for client in joined:
+        client.leave()
+
+
+@pytest.fixture
+def raw(request):
+    """Opens raw connections to a broker, by default the one for all tests."""
+    opened: list[Wire] = []
+
+    def open_wire(version: int, **options) -> Wire:
+        server = options.pop("server", None) or request.getfixturevalue("broker")
+        connection = Wire(server.broker_address, version, **options)
+        opened.append(connection)
+        return connection
+
+    yield open_wire
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def absent(raw):
+    """Makes sessions whose client is away, with such subscriptions; returns the client identifier."""
+
+    def make(version: int, *filters: tuple[str, int], **options) -> str:
+        client_id, connection = unique("absent"), raw(version, **options)
+        assert connect_raw(connection, client_id) == 0
+        assert connection.subscribe(*filters) == [qos for _, qos in filters]
+        leave_raw(connection)
+        return client_id
+
+    return make

@@ -1,6 +1,8 @@
 """Peers that are slow, silent, broken or hostile, and must not disturb anybody else."""
 
+import contextlib
 import socket
+import ssl
 import struct
 import time
 
@@ -172,6 +174,47 @@ def test_a_peer_that_does_not_read_is_not_buffered_for_without_bound(shared, dev
             pass
     print(f"{sent} bytes of PINGREQ were taken")
     assert shared.memory_kib() - before < 32 * 1024
+
+
+def test_nobody_on_an_event_loop_waits_for_another(make_server, authority):
+    """One thread carries them all; as long as the others stall, it must go on with those who do not."""
+    identity = authority.issue("localhost", server=True)
+    server = make_server(
+        env={
+            "FIELDLINE_MQTT_EVENT_LOOPS": "1",
+            "FIELDLINE_MQTTS_LISTEN": "127.0.0.1:0",
+            "FIELDLINE_MQTTS_CERTIFICATE": identity.certificate,
+            "FIELDLINE_MQTTS_PRIVATE_KEY": identity.key,
+        }
+    ).start()
+    rest = server.rest()
+    tls = ssl.create_default_context(cafile=authority.path)
+
+    def log_in(address: tuple[str, int], context: ssl.SSLContext | None = None) -> Wire:
+        opened = everybody.enter_context(Wire(address, V311, tls=context))
+        assert opened.connect(username=rest.create_device().token) == 0
+        return opened
+
+    with contextlib.ExitStack() as everybody:
+        good = [log_in(server.mqtt_address), log_in(server.mqtts_address, tls)]
+        for stalled in (log_in(server.mqtt_address), log_in(server.mqtts_address, tls)):
+            # The answers fill the buffers of both sides: the server cannot write any more.
+            stalled.socket.settimeout(1)
+            with pytest.raises(OSError):
+                for _ in range(400):
+                    stalled.socket.sendall(wire.PING * 50_000)
+        partial = log_in(server.mqtt_address)
+        partial.send(wire.publish(V311, TELEMETRY, '{"a":"' + "x" * 60_000 + '"}', 1, 1)[:-1])
+        everybody.enter_context(Wire(server.mqtt_address, V311)).send(wire.connect(V311, "c" * 300)[:-1])
+        everybody.enter_context(socket.create_connection(server.mqtts_address, 10)).sendall(
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+        )
+        for number in range(1, 201):
+            for connection in good:
+                assert connection.publish(TELEMETRY, '{"a":1}', packet_id=number) == 0
+        # What was stalled goes on by itself, too.
+        partial.send(b"}")
+        assert partial.receive().kind == wire.PUBACK
 
 
 @pytest.mark.parametrize(

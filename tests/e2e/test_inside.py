@@ -1,7 +1,6 @@
 """What tenants' nodes may connect to, and whose word counts about who is behind a proxy."""
 
 import socket
-import struct
 
 import pytest
 import requests
@@ -9,6 +8,7 @@ import requests
 from harness import wire
 from harness.chains import CALL, SWITCH, Chain, Service, events, post
 from harness.people import PASSWORD, create_tenancy
+from harness.proxy_protocol import LOCAL, SIGNATURE, v1, v2
 from harness.server import SYSADMIN, eventually
 
 DEBUG = {"failuresEnabled": True, "allEnabled": False}
@@ -231,9 +231,6 @@ def test_limits_and_the_audit_log_go_by_who_is_behind_the_proxy(make_server):
     assert codes == [401] * 4 + [429]
 
 
-V2 = b"\r\n\r\n\x00\r\nQUIT\n"
-
-
 def exchange(address: tuple[str, int], sent: bytes, length: int = 65_536, source: str = "127.0.0.1") -> bytes:
     """What comes back before the connection is closed, at most so many bytes."""
     said = b""
@@ -260,22 +257,9 @@ def test_trusted_proxies_begin_with_a_header_and_others_are_not_heard(make_serve
     def through_proxy(address: tuple[str, int], sent: bytes, length: int = 65_536) -> bytes:
         return exchange(address, sent, length, source="127.0.0.2")
 
-    def v1(client: str) -> bytes:
-        return f"PROXY TCP4 {client} 127.0.0.1 4711 80\r\n".encode()
-
-    def v2(client: str) -> bytes:
-        return (
-            V2
-            + struct.pack(">BBH", 0x21, 0x11, 12)
-            + socket.inet_aton(client)
-            + socket.inet_aton("127.0.0.1")
-            + bytes(4)
-        )
-
-    local = V2 + struct.pack(">BBH", 0x20, 0, 0)
-    for header in (v1("192.0.2.1"), v2("192.0.2.1"), local):
+    for header in (v1("192.0.2.1"), v2("192.0.2.1"), LOCAL):
         assert through_proxy(server.http_address, header + get).startswith(b"HTTP/1.1 200")
-    for header in (b"", b"PROXY TCP4 x y 1 2\r\n", V2 + b"\x31\x11\x00\x00"):
+    for header in (b"", b"PROXY TCP4 x y 1 2\r\n", SIGNATURE + b"\x31\x11\x00\x00"):
         assert through_proxy(server.http_address, header + get) == b""
     assert exchange(server.http_address, get).startswith(b"HTTP/1.1 200")
     assert not exchange(server.http_address, v1("192.0.2.1") + get).startswith(b"HTTP/1.1 200")
@@ -283,7 +267,7 @@ def test_trusted_proxies_begin_with_a_header_and_others_are_not_heard(make_serve
     def connack(header: bytes, token: str) -> bytes:
         return through_proxy(server.mqtt_address, header + wire.connect(username=token, client_id="c"), 4)
 
-    for header in (v1("192.0.2.1"), v2("192.0.2.1"), local):
+    for header in (v1("192.0.2.1"), v2("192.0.2.1"), LOCAL):
         assert connack(header, device.token) == b"\x20\x02\x00\x00"
     assert connack(b"", device.token) == b""
     # Who shows wrong credentials is turned away, and nobody else behind the same proxy.

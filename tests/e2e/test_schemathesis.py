@@ -27,7 +27,7 @@ LEFT_OUT = [
     "ignored_auth",
 ]
 # They end the session of whoever calls them: nothing could be tried afterwards.
-ENDS_THE_SESSION = ["/api/auth/logout", "/api/admin/jwtSettings"]
+ENDS_THE_SESSION = ["/api/auth/logout", "/api/admin/jwtSettings", "/api/user/sessions/{sessionId}"]
 # Empty where there is nothing, as clients expect it; a description cannot say that beside a schema.
 MAY_BE_EMPTY = ["/api/dashboard/home", "/api/dashboard/home/info", "/api/ruleNode/{ruleNodeId}/debugIn"]
 

@@ -1,6 +1,7 @@
-"""Sessions of people: what ends them stays ended, refresh tokens count once, and strangers lock nobody out."""
+"""Sessions of people: they see their own, what ends them stays ended, refresh tokens count once, and strangers lock nobody out."""
 
 import concurrent.futures
+import time
 
 import pytest
 import requests
@@ -9,6 +10,11 @@ from harness.rest import Rest, unique
 from harness.server import SYSADMIN, eventually
 
 TENANT = ("tenant@thingsboard.org", "tenant")
+SESSIONS = "/api/user/sessions"
+PHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/17.2 Mobile/15E148 Safari/604.1"
+)
 
 
 class FromAddress(requests.adapters.HTTPAdapter):
@@ -65,6 +71,62 @@ def test_what_was_signed_out_stays_so_after_a_crash(server):
         assert refresh(server, token, 401)["errorCode"] == 11
     stays.use(refresh(server, stays.refresh_token))
     assert is_signed_in(stays)
+
+
+def test_people_recognize_their_sessions_and_end_one(server):
+    here, phone, sysadmin = server.rest(*TENANT), nobody(server, "127.0.0.9"), server.rest(*SYSADMIN)
+    phone.session.headers["User-Agent"] = PHONE
+    phone.login(*TENANT)
+    answer = here.get(SESSIONS)
+    for token in (here.token, here.refresh_token, phone.token, phone.refresh_token):
+        assert token not in answer.text
+    [own] = [session for session in answer.json() if session["current"]]
+    [other] = [session for session in answer.json() if session["clientAddress"] == "127.0.0.9"]
+    assert own["browser"].startswith("Python Requests") and own["clientAddress"] == "127.0.0.1"
+    assert (other["browser"], other["os"], other["current"]) == ("Safari 17.2", "iOS", False)
+    for session in (own, other):
+        assert abs(session["createdTime"] - time.time() * 1_000) < 60_000
+        assert session["lastUsedTime"] >= session["createdTime"]
+
+    path = f"{SESSIONS}/{other['sessionId']}"
+    assert other["sessionId"] not in sysadmin.get(SESSIONS).text
+    sysadmin.delete(path, expect=404)
+    nobody(server).delete(path, expect=401)
+    assert is_signed_in(phone)
+    here.delete(path)
+    here.delete(path, expect=404)
+    for _ in range(2):
+        assert not is_signed_in(phone)
+        assert refresh(server, phone.refresh_token, 401)["errorCode"] == 11
+        assert other["sessionId"] not in here.get(SESSIONS).text
+        restart(server, here, phone)
+    # When and where a session was opened outlives restarts and new tokens.
+    here.use(refresh(server, here.refresh_token))
+    [later] = [session for session in here.get(SESSIONS).json() if session["current"]]
+    assert {**later, "lastUsedTime": 0} == {**own, "lastUsedTime": 0}
+
+
+def test_all_other_sessions_of_a_user_end_at_once(server):
+    here, sysadmin = server.rest(*TENANT), server.rest(*SYSADMIN)
+    others = [server.rest(*TENANT) for _ in range(3)]
+    here.use(refresh(server, here.refresh_token))
+    here.delete(SESSIONS)
+    for _ in range(2):
+        for other in others:
+            assert not is_signed_in(other)
+            refresh(server, other.refresh_token, 401)
+        assert is_signed_in(here) and is_signed_in(sysadmin)
+        assert [session["current"] for session in here.get(SESSIONS).json()] == [True]
+        restart(server, here, sysadmin, *others)
+    here.use(refresh(server, here.refresh_token))
+    # A log-out leaves the list, and a new password ends the rest.
+    away, gone = server.rest(*TENANT), server.rest(*TENANT)
+    gone.post("/api/auth/logout")
+    assert len(here.get(SESSIONS).json()) == 2
+    passwords = {"currentPassword": TENANT[1], "newPassword": "another one"}
+    here.use(here.post("/api/auth/changePassword", passwords).json())
+    assert not is_signed_in(away)
+    assert [session["current"] for session in here.get(SESSIONS).json()] == [True]
 
 
 def test_a_refresh_token_that_is_used_again_ends_its_session(server):

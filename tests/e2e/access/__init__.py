@@ -13,9 +13,11 @@ somebody who has not logged in.
 from access import (
     alarms,
     assets,
+    broker,
     chains,
     dashboards,
     devices,
+    mqtt_clients,
     ota,
     people,
     queries,
@@ -27,7 +29,22 @@ from access import (
 from access.rows import ROLES, TABLE, Row
 from access.world import World
 
-AREAS = (people, settings, dashboards, devices, ota, assets, alarms, queries, chains, widgets, resources, smuggled)
+AREAS = (
+    people,
+    settings,
+    dashboards,
+    devices,
+    ota,
+    assets,
+    alarms,
+    broker,
+    queries,
+    chains,
+    widgets,
+    resources,
+    mqtt_clients,
+    smuggled,
+)
 """The modules that have put their rows into the table."""
 
 __all__ = ["AREAS", "ROLES", "TABLE", "Row", "World"]

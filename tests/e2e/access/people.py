@@ -5,7 +5,7 @@ from __future__ import annotations
 from access.rows import PAGE, Call, on, page, row
 from access.world import World
 from harness.people import PASSWORD
-from harness.rest import unique
+from harness.rest import NULL_ID, unique
 
 # -- without logging in --
 
@@ -54,6 +54,12 @@ row(
     "! ! ! ! !",
     lambda w, fresh: Call(body={"currentPassword": "guess", "newPassword": PASSWORD}),
 )
+
+# The tests log in with it, and everybody is shown their own log-in.
+row("GET /api/user/sessions", "+ + + + +", shows="Python Requests")
+row("DELETE /api/user/sessions", "+ + + + +")
+# `test_sessions` ends one's own.
+row("DELETE /api/user/sessions/{sessionId}", "! ! ! ! !", lambda w, fresh: Call({"sessionId": NULL_ID}))
 
 # -- tenants and their profiles --
 

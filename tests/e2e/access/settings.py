@@ -31,6 +31,8 @@ row("GET /api/admin/featuresInfo", "+ - - - -")
 row("GET /api/admin/updates", "+ - - - -")
 row("GET /api/system/info", "+ + + + +")
 row("GET /api/system/params", "+ + + + +")
+# No map is set; with one, everybody who is logged in may read it.
+row("GET /api/map/tiles.pmtiles", "! ! ! ! !")
 row("GET /api/overload", "+ + - - +")
 row("GET /api/uiSettings/helpBaseUrl", "+ + + + +")
 row("GET /api/admin/securitySettings", "+ - - - -")

@@ -169,6 +169,15 @@ class Server:
             self.engines.drop()
             self.engines = None
 
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Server]:
+        """Runs for tests that share it; its clean end is checked if they passed."""
+        try:
+            yield self.start()
+            self.close()
+        finally:
+            self.leave()
+
     def close(self) -> None:
         """Stops what still runs; a test that only used the server checks its clean end this way."""
         if self.process is not None:
@@ -210,6 +219,16 @@ class Server:
     def coaps_address(self) -> tuple[str, int]:
         """Host and port of CoAP over DTLS."""
         return split_address(self.listening["coaps"])
+
+    @property
+    def broker_address(self) -> tuple[str, int]:
+        """Host and port of the publish/subscribe broker over TCP."""
+        return split_address(self.listening["broker"])
+
+    @property
+    def broker_tls_address(self) -> tuple[str, int]:
+        """Host and port of the publish/subscribe broker over TLS."""
+        return split_address(self.listening["broker_tls"])
 
     # -- looking in --
 

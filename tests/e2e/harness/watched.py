@@ -20,6 +20,8 @@ SETTLED_WITHIN_S = 120
 MOVED_MS = 60_000
 """How far points that the server gives times are moved at most: where more than one comes in a millisecond, each is moved behind
 the last."""
+SEEN_WITHIN_MS = 1_000
+"""How long after a rule saw a point its alarm is created at most."""
 BATCH_WITHIN_MS = 300_000
 SETTINGS = {"FIELDLINE_RULES_LANES_PATIENCE": f"{BATCH_WITHIN_MS}ms"}
 """Messages that are late go on in the background, and begin anew behind others after a crash: what counts in the order of messages is
@@ -48,6 +50,16 @@ def rises(points: dict[int, int], state: tuple[bool, int]) -> tuple[list[int], t
                 raised.append(ts)
                 active = True
     return raised, (active, count)
+
+
+def begins_with(ts: int, start: int, created: int, *, is_field: bool) -> bool:
+    """Whether an alarm has the start of one that the point at `ts` raises."""
+    if start == ts:
+        return True
+    is_moved = ts >= BASE_TS * 11 // 10 and 0 < ts - start <= MOVED_MS
+    # Alarms of a profile have the times of their messages, which are not moved. Those of a field have the time of the point,
+    # but none begins in the future: where the point was moved ahead of the clock, it begins when the rule saw the point.
+    return is_moved and (not is_field or 0 <= created - start <= SEEN_WITHIN_MS)
 
 
 @dataclass
@@ -133,12 +145,11 @@ class WatchedDevices:
         ]
         for kind in (OF_PROFILE["alarmType"], OF_FIELD["name"]):
             found = [alarm for alarm in alarms if alarm["type"] == kind]
-            times = sorted(alarm["startTs"] for alarm in found)
-            # Alarms of a profile have the times of their messages, which are not moved.
-            is_exact = kind == OF_FIELD["name"]
-            apart = [0 if is_exact or ts < BASE_TS * 11 // 10 else MOVED_MS for ts in raised]
+            begun = sorted((alarm["startTs"], alarm["createdTime"]) for alarm in found)
+            times = [start for start, _ in begun]
             assert len(times) == len(raised) and all(
-                0 <= ts - time <= most for ts, time, most in zip(raised, times, apart, strict=True)
+                begins_with(ts, start, created, is_field=kind == OF_FIELD["name"])
+                for ts, (start, created) in zip(raised, begun, strict=True)
             ), (
                 f"{name}: {len(times)} alarms {kind}, not {len(raised)}; missing {sorted(set(raised).difference(times))[:5]}, "
                 f"too many {sorted(set(times).difference(raised))[:5]}, twice {len(times) - len(set(times))}"

@@ -10,7 +10,7 @@ import time
 from typing import NamedTuple
 
 CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 1, 2, 3, 4, 5, 6, 7
-SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, DISCONNECT = 8, 9, 10, 11, 12, 13, 14
+SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, DISCONNECT, AUTH = 8, 9, 10, 11, 12, 13, 14, 15
 
 V31, V311, V5 = 3, 4, 5
 
@@ -178,13 +178,21 @@ class Wire:
         timeout: float = 10,
         source: str | None = None,
     ):
-        self.version = version
-        self.timeout = timeout
-        self.socket = socket.create_connection(address, timeout, (source, 0) if source else None)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = socket.create_connection(address, timeout, (source, 0) if source else None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
-            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
-        self.pending = b""
+            connection = tls.wrap_socket(connection, server_hostname="localhost")
+        self._use(connection, version, timeout)
+
+    @classmethod
+    def over(cls, connection: socket.socket, version: int = V311, timeout: float = 10) -> Wire:
+        """One on a connection that is open already."""
+        made = cls.__new__(cls)
+        made._use(connection, version, timeout)
+        return made
+
+    def _use(self, connection: socket.socket, version: int, timeout: float) -> None:
+        self.version, self.timeout, self.socket, self.pending = version, timeout, connection, b""
 
     def __enter__(self) -> Wire:
         return self

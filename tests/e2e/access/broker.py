@@ -1,0 +1,28 @@
+"""The administration of the publish/subscribe broker, which is off in the server for all tests: `test_broker_admin` turns it on."""
+
+from __future__ import annotations
+
+from access.rows import PAGE, call, row
+
+CLIENT = {"clientId": "somebody"}
+SESSION = CLIENT | {"sessionId": "00000000-0000-4000-8000-000000000001"}
+
+row("GET /api/client-session", "! - - - -", call(query=PAGE))
+row("GET /api/client-session", "! - - - -", call(query=CLIENT))
+row("GET /api/v2/client-session", "! - - - -", call(query=PAGE))
+row("GET /api/client-session/info", "! - - - -")
+row("GET /api/client-session/details", "! - - - -", call(query=CLIENT))
+row("GET /api/client-session/queues", "! - - - -", call(query=PAGE))
+row("DELETE /api/client-session/remove", "! - - - -", call(query=SESSION))
+row("DELETE /api/client-session/disconnect", "! - - - -", call(query=SESSION))
+row("GET /api/subscription", "! - - - -", call(query=PAGE))
+row("GET /api/subscription", "! - - - -", call(query=CLIENT))
+row("GET /api/subscription/all", "! - - - -", call(query=PAGE))
+row("POST /api/subscription", "! - - - -", call(CLIENT | {"subscriptions": []}))
+row("DELETE /api/subscription/topic-trie/clear", "! - - - -")
+row("GET /api/retained-msg", "! - - - -", call(query=PAGE))
+row("GET /api/retained-msg", "! - - - -", call(query={"topicName": "a"}))
+row("GET /api/retained-msg/v2", "! - - - -", call(query=PAGE))
+row("DELETE /api/retained-msg", "! - - - -", call(query={"topicName": "a"}))
+row("DELETE /api/retained-msg/topic-trie/clear", "! - - - -")
+row("GET /api/timeseries/latest", "! - - - -", call(query={"entityId": "total"}))
