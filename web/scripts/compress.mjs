@@ -4,8 +4,11 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-/** There are many of them, and each page needs few: the second form would take more of the program than it saves. */
-const GZIP_ONLY = /icons-[\w-]+\.json$/;
+/**
+ * Icons are many, and each page needs few of them; what people edit with, and what draws a map of the installation's own, is loaded rarely. The second form of these would take more of the
+ * program than it saves.
+ */
+const GZIP_ONLY = /icons-[\w-]+\.json$|(code|CodeEditor|script|search|RuleChain|dagre\.esm|de\.nodes|EditMode|SymbolEditor|symbolForm|ownMap|AddDrawer)-[\w-]+\.js$|licenses\.txt$/;
 const TEXT = /\.(html|js|css|json|svg|txt)$/;
 
 for (const name of readdirSync("dist", { recursive: true })) {

@@ -7,4 +7,4 @@ interface Group {
 }
 
 /** Returns a plugin that learns what each entry imports at once, and the groups of files that follow from it. */
-export function entryParts(entries: string[], early: string, later: string): { plugin: Plugin; groups: Group[] };
+export function entryParts(entries: string[], early: string, later: string, parts?: Record<string, string[]>): { plugin: Plugin; groups: Group[] };

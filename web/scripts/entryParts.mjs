@@ -3,16 +3,17 @@
 
 /**
  * Returns a plugin that learns what each entry imports at once, and the groups of files that follow from it. `early` runs before the first
- * entry, whose page is told of it, and imports `later` where that is needed.
+ * entry, whose page is told of it, and imports `later` where that is needed. `parts` are modules that come later, those of a name in one file
+ * with what they import at once and no file before it has.
  */
-export function entryParts(entries, early, later) {
-  const roots = [...entries, early, later];
+export function entryParts(entries, early, later, parts = {}) {
+  const roots = [...entries.map((entry) => [entry]), ...Object.values(parts), [early], [later]];
   const closures = roots.map(() => new Set());
   const plugin = {
     name: "entry-parts",
     buildEnd() {
       roots.forEach((root, n) => {
-        const waiting = [root];
+        const waiting = [...root];
         for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
           if (!closures[n].has(id)) {
             closures[n].add(id);
@@ -41,6 +42,7 @@ export function entryParts(entries, early, later) {
     { name: "app", tags: ["$initial"], test: isShared, priority: 9 },
     ...own.map((closure, n) => ({ name: `app${n}`, tags: ["$initial"], test: (id) => closure.has(id), priority: 8 - n })),
     { name: "later", test: (id) => laterOnes.has(id) && !first.has(id), priority: 5 },
+    ...Object.keys(parts).map((name, n) => ({ name, test: (id) => closures[own.length + n].has(id) && !first.has(id), priority: 4.9 - n / 10 })),
   ];
   return { plugin, groups };
 }

@@ -63,11 +63,10 @@ function partsOf(icons) {
     parts.at(-1).push([name, path]);
     size += name.length + path.length;
   }
-  return parts.map((part) => {
-    const text = JSON.stringify(Object.fromEntries(part));
-    const hash = createHash("sha256").update(text).digest("base64url").slice(0, 8);
-    return { first: part[0][0], text, fileName: `assets/icons-${hash}.json` };
-  });
+  const texts = parts.map((part) => JSON.stringify(Object.fromEntries(part)));
+  // One hash for all of them, since each page has to know their names.
+  const hash = createHash("sha256").update(texts.join()).digest("base64url").slice(0, 8);
+  return parts.map((part, n) => ({ first: part[0][0], text: texts[n], fileName: `assets/icons-${hash}-${n}.json` }));
 }
 
 /** The plugin that emits the parts, and tells pages where they are. */
@@ -85,7 +84,8 @@ export function iconPacks() {
       if (emits) {
         parts.forEach(({ fileName, text }) => this.emitFile({ type: "asset", fileName, source: text }));
       }
-      return `export const PARTS = ${JSON.stringify(parts.map(({ first, fileName }) => [first, `/${fileName}`]))};`;
+      const [begin] = parts[0].fileName.split(/\d+\.json$/);
+      return `export const PARTS = ${JSON.stringify(parts.map(({ first }) => first))}.map((first, n) => [first, "/${begin}" + n + ".json"]);`;
     },
     configureServer({ middlewares }) {
       middlewares.use((request, response, next) => {

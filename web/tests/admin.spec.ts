@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { findings } from "./axe";
-import { expect, logIn, test } from "./program";
+import { expect, logIn, test, USERS } from "./program";
 
 interface Made {
   id: { id: string };
@@ -154,6 +154,52 @@ test("the home of the system administrator counts what tenants have, and shows s
   await expect(features.locator("[data-feature=emailEnabled]")).toContainText("not set up");
   await expect(features.getByRole("link", { name: "Outgoing mail" })).toHaveAttribute("href", "/settings/outgoing-mail");
   expect(await findings(page)).toEqual([]);
+});
+
+test("how much of a server is used can be read at each state, in each scheme", async ({ page, program }) => {
+  const { systemData, ...info } = await program.call<{ systemData: object[] }>("SYS_ADMIN", "/api/admin/systemInfo");
+  const json = { ...info, systemData: systemData.map((server) => ({ ...server, cpuUsage: 50, memoryUsage: 80, discUsage: 90 })) };
+  await page.route("**/api/admin/systemInfo", (route) => route.fulfill({ json }));
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await (colorScheme === "light" ? logIn(page, program, "SYS_ADMIN", "/home") : page.reload());
+    const server = page.getByRole("table", { name: "Servers" }).getByRole("row").nth(1);
+    for (const state of ["ok", "high", "critical"]) {
+      await expect(server.locator(`[data-state=${state}]`)).toBeVisible();
+    }
+    expect(await findings(page), colorScheme).toEqual([]);
+  }
+});
+
+test("homes of administrators show what devices did in the last day, by hours", async ({ browser, program }) => {
+  for (const role of ["TENANT_ADMIN", "SYS_ADMIN"] as const) {
+    const page = await (await browser.newContext({ locale: "en-US" })).newPage();
+    await logIn(page, program, role, "/home");
+    for (const counted of ["Messages of devices", "Active devices"]) {
+      await expect(page.locator(`[data-activity="${counted}"]`)).toHaveText(/^\d/);
+      await expect(page.getByRole("img", { name: `${counted} in the last 24 hours, by hour: between 0 and` })).toBeVisible();
+    }
+    expect(await findings(page)).toEqual([]);
+    await page.close();
+  }
+});
+
+test("the home of a tenant has links that its user chooses, and any page can have the whole screen", async ({ page, program }) => {
+  await logIn(page, program, "TENANT_ADMIN", "/home");
+  await page.getByRole("button", { name: "Add a link" }).click();
+  await page.getByRole("combobox", { name: "Screen" }).click();
+  await page.getByRole("option", { name: "Audit log" }).click();
+  await page.reload();
+  const remove = page.getByRole("button", { name: "Remove the link to Audit log" });
+  await remove.click();
+  await expect(remove).toHaveCount(0);
+  await page.goto(`${program.url}/entities/devices`);
+  const isFull = () => page.evaluate(() => document.fullscreenElement !== null);
+  for (const [item, full] of [["Full screen", true], ["Leave full screen", false]] as const) {
+    await page.getByRole("button", { name: USERS.TENANT_ADMIN.email }).click();
+    await page.getByRole("menuitem", { name: item, exact: true }).click();
+    await expect.poll(isFull).toBe(full);
+  }
 });
 
 test("a tenant sees what it has used", async ({ page, program }) => {

@@ -61,6 +61,18 @@ test("alarms come by themselves and are triaged by key, and many at once", async
   await expect(rows).toHaveCount(1);
   await page.screenshot({ path: "test-results/screens/alarms_filters.png" });
   expect(await findings(page)).toEqual([]);
+  // Those of one person, in the list and as a count.
+  const me = await program.call<{ id: Id }>("TENANT_ADMIN", "/api/auth/user");
+  await raise(program, device, "Nobody's", "MINOR");
+  await page.goto(`${program.url}/alarms/alarms?status=ANY&assignee=${me.id.id}`);
+  await expect(rows).toHaveCount(3);
+  await expect(rows.filter({ hasText: "Nobody's" })).toHaveCount(0);
+  const count = (title: string, assigned: boolean): object => ({ typeFullFqn: "system.alarm_count", type: "latest", config: { title, showTitle: true, settings: {}, datasources: [{ type: "alarmCount", alarmFilterConfig: { statusList: [], assignedToCurrentUser: assigned }, dataKeys: [{ name: "count", type: "count", label: "count" }] }] } });
+  const place = (col: number): object => ({ col, row: 0, sizeX: 6, sizeY: 3 });
+  const { id } = await program.call<{ id: Id }>("TENANT_ADMIN", "/api/dashboard", { title: "Counts", configuration: { widgets: { mine: count("Mine", true), all: count("All", false) }, states: { default: { name: "d", root: true, layouts: { main: { widgets: { mine: place(0), all: place(6) }, gridSettings: {} } } } } } });
+  await page.goto(`${program.url}/dashboards/${id.id}`);
+  await expect(page.getByRole("region", { name: "Mine" }).locator("[data-value]")).toHaveText("3");
+  await expect(page.getByRole("region", { name: "All" }).locator("[data-value]")).toHaveText("4");
   expect(await page.evaluate(() => "hacked" in window)).toBe(false);
 });
 

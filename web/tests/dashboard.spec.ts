@@ -56,7 +56,8 @@ const EXPORTED = {
 test("an exported dashboard opens, lives, and harms nobody", async ({ page, program }) => {
   const file = test.info().outputPath("boiler room.json");
   writeFileSync(file, JSON.stringify(EXPORTED));
-  await program.send(TOKEN, { temperature: 20.04 });
+  const sensor = await program.device(TOKEN);
+  await sensor.send({ temperature: 20.04 });
   await logIn(page, program, "TENANT_ADMIN", "/dashboards");
   const choosing = page.waitForEvent("filechooser");
   await page.getByRole("button", { name: "Import" }).click();
@@ -65,7 +66,7 @@ test("an exported dashboard opens, lives, and harms nobody", async ({ page, prog
 
   const value = page.getByRole("region", { name: "Now" }).locator("[data-value]");
   await expect(value).toHaveText("20 °C");
-  await program.send(TOKEN, { temperature: 25.26 });
+  await sensor.send({ temperature: 25.26 });
   await expect(value).toHaveText("25.3 °C");
   await expect(page.getByRole("region", { name: "Table" })).toContainText("25.3 °C");
   await expect(page.getByRole("region", { name: "Table" })).toContainText("Test Device A1");
@@ -101,12 +102,13 @@ test("a device has a dashboard that nobody built, and it can be kept", async ({ 
   const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
   await logIn(page, program, "TENANT_ADMIN", `/entities/devices/${device.id.id}?tab=dashboard`);
   await expect(page.getByText("No values yet. They appear here as soon as they arrive.")).toBeVisible();
-  await program.send(credentialsId, { pressure: 3, door: "open", latitude: 48.1, longitude: 11.5 });
+  const pump = await program.device(credentialsId);
+  await pump.send({ pressure: 3, door: "open", latitude: 48.1, longitude: 11.5 });
   await program.save(`/api/plugins/telemetry/DEVICE/${device.id.id}/SHARED_SCOPE`, { light: false });
   const values = page.locator("[data-value]");
   await expect(values).toHaveText(["3", "open"], { timeout: 15_000 });
   await page.reload();
-  await program.send(credentialsId, { pressure: 4 });
+  await pump.send({ pressure: 4 });
   await expect(values.first()).toHaveText("4");
   await expect(page.getByRole("region", { name: "Map" }).locator("[data-widget], .leaflet-container").first()).toBeVisible();
   await page.getByRole("region", { name: "light" }).getByRole("switch").click();
@@ -125,6 +127,10 @@ test("a profile has a dashboard of all that has it, whose rows open one, and it 
     const { credentialsId } = await program.call<{ credentialsId: string }>("TENANT_ADMIN", `/api/device/${device.id.id}/credentials`);
     await program.send(credentialsId, { flow: n * 10, latitude: 48 + n, longitude: 11, ...(n === 1 ? { only: 1 } : {}) });
   }
+  // That a device is heard is written a few seconds later, and a count of entities is made anew only once a minute.
+  const keyFilters = [{ key: { type: "ATTRIBUTE", key: "active" }, valueType: "BOOLEAN", predicate: { type: "BOOLEAN", operation: "EQUAL", value: { defaultValue: true } } }];
+  const online = () => program.call<number>("TENANT_ADMIN", "/api/entitiesQuery/count", { entityFilter: { type: "deviceType", deviceTypes: ["Chillers"], deviceNameFilter: "" }, keyFilters });
+  await expect.poll(online).toBe(3);
   const { data } = await program.call<{ data: { id: { id: string } }[] }>("TENANT_ADMIN", "/api/deviceProfileInfos?pageSize=5&page=0&textSearch=Chillers");
   await logIn(page, program, "TENANT_ADMIN", `/profiles/deviceProfiles/${data[0]?.id.id ?? ""}`);
   await page.getByRole("tab", { name: "Dashboard" }).click();
@@ -146,7 +152,8 @@ test("a profile has a dashboard of all that has it, whose rows open one, and it 
   await expect(region("Chillers").getByRole("button", { name: "Chiller 3" })).toBeVisible();
   await page.setViewportSize({ width: 420, height: 900 });
   await expect(region("Devices")).toBeVisible();
-  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  // The page is laid out anew some frames after the window has another size.
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
 });
 
 test("an asset shows the devices in it, and a customer those that it has", async ({ page, program }) => {

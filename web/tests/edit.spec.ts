@@ -116,6 +116,13 @@ test("two people change different widgets, and both changes are kept", async ({ 
   const [first, second] = [await open(), await open()];
   await rename(first, "A", "From the first");
   await expect(first.getByText("Nothing to save")).toBeVisible();
+  // The second one is told before saving, and again by the save.
+  await second.evaluate(() => window.dispatchEvent(new Event("visibilitychange")));
+  await second.getByRole("status").filter({ hasText: /You have saved version \d+ elsewhere/ }).getByRole("button", { name: "See what has changed" }).click();
+  const dialog = second.getByRole("dialog", { name: "Somebody else has changed this meanwhile" });
+  await expect(dialog.getByRole("region", { name: "What they have changed" })).toContainText("From the first");
+  await expect(dialog.getByRole("button", { name: "Keep both" })).toHaveCount(0);
+  await dialog.getByRole("button", { name: "Close" }).click();
   await rename(second, "B", "From the second");
   await expect(second.getByText("both can be kept")).toBeVisible();
   await second.getByRole("button", { name: "Keep both" }).click();

@@ -253,13 +253,30 @@ test("areas with holes and parts are reshaped", async ({ page, program }) => {
     await page.mouse.move(...at(...to), { steps: 4 });
     await page.mouse.up();
   };
-  await drag([0.4, 0.6], [0.45, 0.75]);
+  // What was dragged stays in hand, and the next drag begins from it, stored or not.
+  await drag([0.4, 0.6], [0.45, 0.7]);
+  await drag([0.45, 0.7], [0.45, 0.75]);
   await expect.poll(async () => (await stored())[0]?.[1]?.[2]?.map((value) => Math.round(value * 100) / 100)).toEqual([0.45, 0.75]);
+  let answer = (): void => undefined;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/SERVER_SCOPE", async (route) => {
+    const response = await route.fetch();
+    await answered;
+    await route.fulfill({ response });
+  });
+  await drag([0.2, 0.4], [0.15, 0.4]);
+  await expect.poll(async () => (await stored())[0]?.[1]?.[0]?.map((value) => Math.round(value * 100) / 100)).toEqual([0.15, 0.4]);
   expect((await stored())[0]?.[0]).toEqual(outer);
   expect((await stored())[1]?.[0]).toEqual(far);
 
-  // The last three corners of a hole go together; the area around it stays.
+  // An answer that comes late takes nothing out of hand.
   await page.mouse.click(...at(0.8, 0.5));
+  const late = page.waitForResponse("**/SERVER_SCOPE");
+  answer();
+  await (await late).finished();
+  await page.unroute("**/SERVER_SCOPE");
+
+  // The last three corners of a hole go together; the area around it stays.
   await expect(holes).toHaveCount(3);
   await holes.first().dblclick();
   await expect.poll(stored).toEqual([[outer], [far]]);

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test as base, expect, type Page } from "@playwright/test";
+import { MqttDevice, type Answer } from "./mqtt";
 
 export const USERS = {
   SYS_ADMIN: { email: "sysadmin@thingsboard.org", password: "sysadmin" },
@@ -19,6 +20,9 @@ export class Program {
   private readonly folder = mkdtempSync(join(tmpdir(), "fieldline-web-"));
   /** Address of the pages; the same after a restart. */
   url = "http://127.0.0.1:0";
+  /** Address for devices, another one after a restart. */
+  private mqtt = "";
+  private devices: MqttDevice[] = [];
 
   async start(): Promise<void> {
     const listen = new URL(this.url).host || "127.0.0.1:0";
@@ -40,9 +44,10 @@ export class Program {
       child.on("exit", (code) => reject(new Error(`the program ended with ${code}: ${text}`)));
       child.stdout.on("data", (bytes: Buffer) => {
         text += bytes.toString();
-        const found = /HTTP\s+(http:\/\/\S+)/.exec(text)?.[1];
-        if (found !== undefined) {
-          resolve(found);
+        const [, url, mqtt] = /HTTP\s+(http:\/\/\S+)[^]*MQTT\s+(mqtt:\/\/\S+)\n/.exec(text) ?? [];
+        if (url !== undefined && mqtt !== undefined) {
+          this.mqtt = mqtt;
+          resolve(url);
         }
       });
     });
@@ -50,6 +55,8 @@ export class Program {
 
   /** Ends the program without warning, as a crash would. */
   async kill(): Promise<void> {
+    this.devices.forEach((device) => device.end());
+    this.devices = [];
     const child = this.process;
     if (child !== undefined && child.exitCode === null) {
       child.removeAllListeners("exit");
@@ -64,7 +71,14 @@ export class Program {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Sends telemetry as a device. */
+  /** Connects a device over MQTT, which answers commands as it is told. */
+  async device(token: string, answer?: Answer): Promise<MqttDevice> {
+    const device = await MqttDevice.connect(this.mqtt, token, answer);
+    this.devices.push(device);
+    return device;
+  }
+
+  /** Sends telemetry as a device that connects for it alone. */
   async send(token: string, values: Record<string, unknown>): Promise<void> {
     const answer = await fetch(`${this.url}/api/v1/${token}/telemetry`, { method: "POST", body: JSON.stringify(values) });
     expect(answer.status).toBe(200);

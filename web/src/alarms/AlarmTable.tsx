@@ -4,7 +4,7 @@ import { ActionIcon, Button, Group, Kbd, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { lazy, Suspense, useCallback, useMemo, useState, type CSSProperties, type ReactElement, type ReactNode } from "react";
 import { t } from "@/i18n";
-import { saveCsv, type Saving } from "@/ui/csvFile";
+import { saveRows, type Saving } from "@/ui/rowsFile";
 import { EmptyState, Waiting } from "@/ui/feedback";
 import { shownColumns, useArrangement } from "@/ui/grid/columns";
 import { Grid } from "@/ui/grid/Grid";
@@ -13,7 +13,7 @@ import { TableMenu } from "@/ui/grid/TableMenu";
 import { acknowledge, clear, remove, withEach, type AlarmAct, type AlarmRights } from "./actions";
 import type { Alarm } from "./alarm";
 import type { AlarmColumn } from "./columns";
-import { alarmPages, MOST_ALARMS, useAlarms, type AlarmFeedQuery } from "./feed";
+import { alarmPages, MOST_ALARMS, useAlarms, type AlarmFeedQuery, type Subscribe } from "./feed";
 import { grouped, type Grouping } from "./grouping";
 
 const AlarmDrawer = lazy(() => import("./AlarmDrawer"));
@@ -25,6 +25,8 @@ const FIRST = 100;
 export interface AlarmTableProps {
   label: string;
   query: Omit<AlarmFeedQuery, "sort" | "size">;
+  /** How it asks, where somebody may look at that; always the same. */
+  subscribe?: Subscribe;
   columns: readonly AlarmColumn[];
   /** Column to sort by at first. */
   sort: { key: string; order: "ASC" | "DESC" };
@@ -139,7 +141,7 @@ export function AlarmTable(props: AlarmTableProps): ReactElement {
   const arrangement = useArrangement(props.stored, columns);
   const by = columns.find((column) => column.key === sort.key)?.sort ?? { property: "createdTime" };
   const asked = { ...props.query, sort: { ...by, order: sort.order }, size };
-  const { alarms, total, isLoaded, problem } = useAlarms(asked);
+  const { alarms, total, isLoaded, problem } = useAlarms(asked, props.subscribe);
   const shown = useMemo(() => (props.page === undefined ? alarms : alarms.slice(props.page.from, props.page.from + props.page.size)), [alarms, props.page?.from, props.page?.size]);
   const items = useMemo(() => grouped(shown, group, closed), [shown, group, closed]);
   const count = items.length;
@@ -192,7 +194,7 @@ export function AlarmTable(props: AlarmTableProps): ReactElement {
       )}
     </>
   );
-  const save = (saving: Saving): Promise<void> => saveCsv(props.label, shownColumns(columns, arrangement), alarmPages(asked), saving);
+  const save = (saving: Saving): Promise<void> => saveRows(props.label, shownColumns(columns, arrangement), alarmPages(asked), saving);
   return (
     <div className={gridClasses["frame"]}>
       <div className={gridClasses["tools"]} style={{ flexWrap: "wrap" }}>

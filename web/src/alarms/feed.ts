@@ -2,18 +2,18 @@
 
 import { useMemo, useSyncExternalStore } from "react";
 import { api } from "@/api/client";
-import type { PageData } from "@/api/types";
+import type { EntityId, PageData } from "@/api/types";
 import { list, number, object, text, type Json } from "@/dashboard/json";
 import type { LiveCommand, LiveUpdate } from "@/live/protocol";
 import { live } from "@/live/socket";
-import { CSV_PAGE, type RowsPage } from "@/ui/csvFile";
+import { FILE_PAGE, type RowsPage } from "@/ui/rowsFile";
 import { compareAlarms, ORIGINATORS, type Alarm } from "./alarm";
 
 export interface AlarmConditions {
   statusList?: readonly string[];
   severityList?: readonly string[];
   typeList?: readonly string[];
-  assigneeId?: string;
+  assigneeId?: EntityId;
   startTs?: number;
   endTs?: number;
   /** The last so many milliseconds. */
@@ -39,7 +39,7 @@ export interface AlarmFeedQuery {
 export const MOST_ALARMS = 10_000;
 const REDRAW_MS = 100;
 
-type Subscribe = (command: LiveCommand, onUpdate: (update: LiveUpdate) => void) => () => void;
+export type Subscribe = (command: LiveCommand, onUpdate: (update: LiveUpdate) => void) => () => void;
 
 interface Part {
   alarms: Alarm[];
@@ -77,7 +77,7 @@ export function alarmPages(query: AlarmFeedQuery, now = Date.now()): ((page: num
   const within = timeWindow === undefined ? {} : { startTs: now - timeWindow, endTs: now };
   return filtersOf(query).map((filter) => async (page) => {
     const asked = object(alarmCommand({ ...query, conditions: { ...conditions, ...within } }, filter)["query"]);
-    const found = await api.post<PageData<unknown>>("/api/alarmsQuery/find", { ...asked, pageLink: { ...object(asked["pageLink"]), page, pageSize: CSV_PAGE } });
+    const found = await api.post<PageData<unknown>>("/api/alarmsQuery/find", { ...asked, pageLink: { ...object(asked["pageLink"]), page, pageSize: FILE_PAGE } });
     return { rows: readAlarms(found.data), hasNext: found.hasNext, total: found.totalElements };
   });
 }
@@ -168,14 +168,14 @@ export class AlarmFeed {
   readonly current = (): AlarmPage => this.page;
 }
 
-/** Follows alarms as long as they are shown. A new search, order or condition keeps what is shown until its answer. */
-export function useAlarms(query: AlarmFeedQuery): AlarmPage {
+/** Follows alarms as long as they are shown. A new search, order or condition keeps what is shown until its answer. `subscribe` must stay the same. */
+export function useAlarms(query: AlarmFeedQuery, subscribe?: Subscribe): AlarmPage {
   const identity = JSON.stringify(query);
   const kept = useMemo((): { feed: AlarmFeed | undefined } => ({ feed: undefined }), [JSON.stringify([query.filters, query.entityFields, query.latestValues])]);
   const feed = useMemo(() => {
-    const next = new AlarmFeed(JSON.parse(identity) as AlarmFeedQuery, kept.feed?.current());
+    const next = new AlarmFeed(JSON.parse(identity) as AlarmFeedQuery, kept.feed?.current(), subscribe);
     kept.feed = next;
     return next;
-  }, [identity, kept]);
+  }, [identity, kept, subscribe]);
   return useSyncExternalStore(feed.watch, feed.current);
 }

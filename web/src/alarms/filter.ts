@@ -32,7 +32,7 @@ export function conditionsOf(filter: AlarmFilter): AlarmConditions {
     statusList: filter.states,
     severityList: filter.severities,
     typeList: filter.types,
-    ...(filter.assignee === undefined ? {} : { assigneeId: filter.assignee }),
+    ...(filter.assignee === undefined ? {} : { assigneeId: { entityType: "USER", id: filter.assignee } }),
     ...(filter.window === undefined ? {} : { timeWindow: filter.window }),
     ...(from === undefined ? {} : { startTs: from }),
     ...(to === undefined ? {} : { endTs: to }),

@@ -31,9 +31,13 @@ function leave(): never {
   throw new SessionEnded();
 }
 
-async function send(method: string, path: string, body: string | undefined, signal: AbortSignal | null = null): Promise<Response> {
+async function send(method: string, path: string, body: string | undefined, signal: AbortSignal | null = null, range?: string): Promise<Response> {
   const once = (token: string): Promise<Response> => {
     const headers: Record<string, string> = { "X-Authorization": `Bearer ${token}`, Accept: "application/json" };
+    if (range !== undefined) {
+      // The browser's cache would let one request of an address through at a time.
+      return fetch(path, { method, headers: { ...headers, Accept: "*/*", Range: range }, signal, cache: "no-store" });
+    }
     return body === undefined
       ? fetch(path, { method, headers, signal })
       : fetch(path, { method, headers: { ...headers, "Content-Type": "application/json" }, body, signal });
@@ -75,8 +79,26 @@ async function blob(path: string): Promise<Blob> {
   return answer.blob();
 }
 
+/** Gets some bytes of a file, with the tag of its version. */
+async function part(path: string, from: number, length: number, signal?: AbortSignal): Promise<{ data: ArrayBuffer; tag: string | undefined }> {
+  const answer = await send("GET", path, undefined, signal, `bytes=${from}-${from + length - 1}`);
+  if (answer.status === 401) {
+    leave();
+  }
+  if (answer.status !== 206) {
+    if (!answer.ok) {
+      throw await errorOf(answer);
+    }
+    // All of it may be very much.
+    await answer.body?.cancel();
+    throw new ApiError(answer.status, "A part of a file was asked for, and all of it came.");
+  }
+  return { data: await answer.arrayBuffer(), tag: answer.headers.get("ETag") ?? undefined };
+}
+
 export const api = {
   blob,
+  part,
   get: <T>(path: string, query?: Query): Promise<T> => call<T>("GET", path, query),
   /** A signal closes the connection, which ends what the server does for it. */
   post: <T>(path: string, body?: unknown, query?: Query, signal?: AbortSignal): Promise<T> => call<T>("POST", path, query, body, signal),

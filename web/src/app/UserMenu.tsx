@@ -5,7 +5,7 @@ import type { ComponentProps, ReactElement } from "react";
 import { useLocation } from "wouter";
 import { LANGUAGES, setLanguage, t, useLanguage } from "@/i18n";
 import { setContrast, setDensity, setDirection, useAppearance } from "@/ui/appearance";
-import { CONTRASTS, DENSITIES, DIRECTIONS, entries, logOut, SCHEMES } from "./looks";
+import { CONTRASTS, DENSITIES, DIRECTIONS, entries, logOut, SCHEMES, toggleFullScreen, useIsFullScreen } from "./looks";
 import { useSession } from "./session";
 
 /** An item of a menu that says whether it is the chosen one; the library's own says only that it is an item. */
@@ -28,6 +28,7 @@ export function UserMenu(): ReactElement {
   const language = useLanguage();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const { contrast, density, direction } = useAppearance();
+  const isFull = useIsFullScreen();
   return (
     <Menu position="bottom-end" closeOnItemClick={false} width={230}>
       <Menu.Target>
@@ -43,6 +44,8 @@ export function UserMenu(): ReactElement {
       <Menu.Dropdown mah="calc(100vh - 70px)" style={{ overflowY: "auto" }}>
         <Menu.Item closeMenuOnClick onClick={() => go("/account/profile")}>{t("Your profile")}</Menu.Item>
         <Menu.Item closeMenuOnClick onClick={() => go("/account/security")}>{t("Your security")}</Menu.Item>
+        <Menu.Divider />
+        <Menu.Item closeMenuOnClick onClick={toggleFullScreen}>{t(isFull ? "Leave full screen" : "Full screen")}</Menu.Item>
         <Menu.Divider />
         <Menu.Label>{t("Appearance")}</Menu.Label>
         {entries(SCHEMES).map(([scheme, label]) => (

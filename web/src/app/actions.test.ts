@@ -5,7 +5,7 @@ const now: Looks = { scheme: "light", contrast: "normal", density: "comfortable"
 const labels = (authority: Parameters<typeof actionsFor>[0]): string[] => actionsFor(authority, now, () => undefined).map(({ label }) => label);
 
 test("a role is offered what it may do", () => {
-  expect(labels("TENANT_ADMIN")).toEqual(expect.arrayContaining(["Add: Device", "Add: Dashboard", "Add: Rule chain", "Appearance: Dark", "Appearance: Dense", "Log out"]));
+  expect(labels("TENANT_ADMIN")).toEqual(expect.arrayContaining(["Add: Device", "Add: Dashboard", "Add: Rule chain", "Appearance: Dark", "Appearance: Dense", "Full screen", "Log out"]));
   expect(labels("TENANT_ADMIN")).not.toContain("Add: Tenant");
   expect(labels("SYS_ADMIN")).toContain("Add: Tenant");
   expect(labels("SYS_ADMIN")).not.toContain("Add: Device");

@@ -4,7 +4,7 @@ import type { Authority } from "@/api/types";
 import { KINDS } from "@/entities/kinds";
 import { LANGUAGES, setLanguage, t, type Language } from "@/i18n";
 import { setContrast, setDensity, setDirection, type Contrast, type Density, type Direction } from "@/ui/appearance";
-import { CONTRASTS, DENSITIES, DIRECTIONS, entries, logOut, SCHEMES } from "./looks";
+import { CONTRASTS, DENSITIES, DIRECTIONS, entries, logOut, SCHEMES, toggleFullScreen } from "./looks";
 
 /** What holds now, and is not offered again. */
 export interface Looks {
@@ -38,6 +38,7 @@ export function actionsFor(authority: Authority, now: Looks, setScheme: (scheme:
     ...choices("Appearance", DENSITIES, now.density, setDensity),
     ...choices("Appearance", DIRECTIONS, now.direction, setDirection),
     ...choices("Language", LANGUAGES, now.language, (language) => void setLanguage(language)),
+    { id: "full screen", label: t("Full screen"), words: "fullscreen", run: toggleFullScreen },
     { id: "log out", label: t("Log out"), words: "logout exit", run: () => void logOut() },
   ];
 }

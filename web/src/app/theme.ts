@@ -30,6 +30,8 @@ export const contrast: CSSVariablesResolver = () => ({
     "--mantine-color-yellow-light-color": "#5f3b00",
     "--mantine-color-blue-light-color": "#0b4a8f",
     "--mantine-color-red-filled": "#a3181d",
+    "--mantine-color-orange-text": "#a3390a",
+    "--mantine-color-orange-outline": "#a3390a",
     ...HOVERED,
   },
   dark: {

@@ -19,6 +19,20 @@ test("an old file opens with one state, its widgets and its devices", () => {
   expect(fqnOf({ typeFullFqn: "tenant.x" })).toBe("tenant.x");
 });
 
+test("a source of a widget without data is none", () => {
+  const key = { name: "f(x)", type: "function" };
+  const widget = (fqn: string, source: object): object => ({ typeFullFqn: `system.${fqn}`, type: "latest", config: { datasources: [source] } });
+  const { widgets } = readDashboard({
+    widgets: {
+      fixed: widget("cards.html_card", { type: "static", name: "function", dataKeys: [key] }),
+      text: widget("cards.markdown_card", { type: "entity", name: "", dataKeys: [] }),
+      keyed: widget("cards.markdown_card", { type: "entity", dataKeys: [{ name: "t", type: "timeseries" }] }),
+      value: widget("cards.value_card", { type: "entity", name: "", dataKeys: [] }),
+    },
+  });
+  expect([...widgets].map(([id, { datasources }]) => [id, datasources.length])).toEqual([["fixed", 0], ["text", 0], ["keyed", 1], ["value", 1]]);
+});
+
 test("garbage opens as an empty dashboard", () => {
   for (const garbage of [null, 7, [], { widgets: 3, states: "x", entityAliases: [1] }]) {
     expect(readDashboard(garbage).states).toHaveLength(1);

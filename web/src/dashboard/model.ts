@@ -168,7 +168,7 @@ function readWidget(id: string, value: unknown): Widget {
     title: titleOf(fqn, config, settings),
     showTitle: config["showTitle"] !== false,
     timeWindow: config["useDashboardTimewindow"] === false ? config["timewindow"] : undefined,
-    datasources: map?.sources ?? sourcesOf(widget, config).map((source) => readSource(source, config)),
+    datasources: map?.sources ?? sourcesOf(widget, fqn, config).map((source) => readSource(source, config)),
     alarmSource: config["alarmSource"] === undefined || config["alarmSource"] === null ? undefined : readAlarmSource(config["alarmSource"]),
     config,
     settings: object(config["settings"]),

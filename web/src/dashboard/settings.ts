@@ -11,6 +11,8 @@ export interface DashboardSettings {
   showTimeWindow: boolean;
   showExport: boolean;
   hideToolbar: boolean;
+  /** Whether the toolbar is opened by whoever needs it. */
+  isToolbarFolded: boolean;
   /** Whether opening a state replaces the one before, so that there is no path back. */
   isFlat: boolean;
   logo: string | undefined;
@@ -31,6 +33,7 @@ export function readSettings(configuration: Json): DashboardSettings {
     showTimeWindow: shown("showDashboardTimewindow"),
     showExport: shown("showDashboardExport"),
     hideToolbar: settings["hideToolbar"] === true,
+    isToolbarFolded: settings["toolbarAlwaysOpen"] === false,
     isFlat: settings["stateControllerId"] === "default",
     logo: settings["showDashboardLogo"] === true ? text(settings["dashboardLogoUrl"]) : undefined,
     css: text(settings["dashboardCss"]) ?? "",

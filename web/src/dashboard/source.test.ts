@@ -41,7 +41,7 @@ test("alarms are counted of whoever looks, if these are meant", () => {
   const counting = readDashboard({ widgets: { w: { config: { datasources: [{ type: "alarmCount", alarmFilterConfig: { assignedToCurrentUser: true }, dataKeys: [{ name: "count", type: "count" }] }] } } } });
   const [count] = counting.widgets.get("w")?.datasources ?? [];
   const request = count === undefined ? undefined : requestOf(count, counting, {}, undefined);
-  expect(request === undefined ? undefined : commandOf(request, 1_000)).toEqual({ type: "ALARM_COUNT", query: { keyFilters: [], assigneeId: "reader" } });
+  expect(request === undefined ? undefined : commandOf(request, 1_000)).toEqual({ type: "ALARM_COUNT", query: { keyFilters: [], assigneeId: { entityType: "USER", id: "reader" } } });
 });
 
 test("a widget waits only while it has nothing to show, and what went wrong is no reason to wait", () => {

@@ -4,6 +4,7 @@ import { currentClaims } from "@/api/session";
 import { useMemo, useRef, useSyncExternalStore } from "react";
 import type { EntityId } from "@/api/types";
 import type { LiveCommand } from "@/live/protocol";
+import { object, text } from "./json";
 import { aggregateCommand, aggregateName, aggregationIn, type Aggregate } from "./aggregated";
 import type { DataKey, Dashboard, Datasource, Json } from "./model";
 import { resolveAlias } from "./state";
@@ -107,9 +108,10 @@ export function requestOf(source: Datasource, dashboard: Dashboard, params: Json
 /** Makes the command that counts entities or alarms. */
 function countCommand({ source, filter, keyFilters, any }: SourceRequest): LiveCommand {
   const query = { ...(filter["type"] === undefined ? {} : { entityFilter: filter }), keyFilters, ...(any === true ? { keyFiltersOperation: "OR" } : {}) };
-  const { assignedToCurrentUser, ...alarms } = source.alarmFilter;
-  const own = assignedToCurrentUser === true ? { assigneeId: currentClaims()?.userId } : {};
-  return source.type === "entityCount" ? { type: "ENTITY_COUNT", query } : { type: "ALARM_COUNT", query: { ...query, ...alarms, ...own } };
+  const { assignedToCurrentUser, assigneeId, ...alarms } = source.alarmFilter;
+  const id = assignedToCurrentUser === true ? currentClaims()?.userId : (text(assigneeId) ?? text(object(assigneeId)["id"]));
+  const assigned = id === undefined ? {} : { assigneeId: { entityType: "USER", id } };
+  return source.type === "entityCount" ? { type: "ENTITY_COUNT", query } : { type: "ALARM_COUNT", query: { ...query, ...alarms, ...assigned } };
 }
 
 /** Makes the one command that asks for the entities of a datasource, their latest values, and points if there is a window. */

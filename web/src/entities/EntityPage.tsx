@@ -1,12 +1,13 @@
 // The one page for any entity: its tabs are declared by its kind.
 
-import { Badge, Button, Group, Modal, Tabs, Text, Title } from "@mantine/core";
+import { Badge, Breadcrumbs, Button, Group, Modal, Tabs, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, type ReactElement } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { api } from "@/api/client";
 import type { Entity } from "@/api/types";
+import { menuFor } from "@/app/menu";
 import { useSession } from "@/app/session";
 import { t } from "@/i18n";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
@@ -178,6 +179,24 @@ function RelatedTab({ entity, related }: { entity: Entity; related: RelatedList 
   );
 }
 
+/** Where the page is: the part of the menu, and the list that it belongs to. */
+function Way({ kind }: { kind: EntityKind }): ReactElement {
+  const { authority } = useSession();
+  const section = menuFor(authority).find(({ items }) => items.some(({ path }) => path === kind.path))?.section;
+  return (
+    <nav aria-label={t("Way to this page")}>
+      <Breadcrumbs>
+        {section !== undefined && (
+          <Text size="sm" c="var(--soft-text)">
+            {t(section)}
+          </Text>
+        )}
+        <TextLink to={kind.path}>{t(kind.plural)}</TextLink>
+      </Breadcrumbs>
+    </nav>
+  );
+}
+
 /** Of a row of tabs that is wider than a phone, the chosen one is in view. */
 function showIt(tab: HTMLButtonElement | null): void {
   tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -202,7 +221,7 @@ export default function EntityPage({ kind, id }: { kind: EntityKind; id: string 
   }
   return (
     <>
-      <TextLink to={kind.path}>{t(kind.plural)}</TextLink>
+      <Way kind={kind} />
       <Group mb={4} mt="xs">
         <Title order={1} size="h2">
           {nameOf(entity.data)}

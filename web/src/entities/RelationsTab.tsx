@@ -1,6 +1,6 @@
 // Relations of an entity, in both directions: seen, added, changed and deleted.
 
-import { Button, Code, Drawer, Group, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
+import { Button, Drawer, Group, SegmentedControl, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState, type ReactElement } from "react";
 import { api } from "@/api/client";
@@ -11,13 +11,13 @@ import { useSession } from "@/app/session";
 import { plural, t } from "@/i18n";
 import { EmptyState, notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";
-import { Flow } from "@/ui/Flow";
 import type { FormField, FormValues } from "@/ui/form/values";
 import { valueAt } from "@/ui/form/values";
+import type { GridColumn } from "@/ui/grid/columns";
+import type { GridSort } from "@/ui/grid/sorting";
+import { LocalTable } from "@/ui/list/LocalTable";
 import { KINDS, pathOf } from "./kinds";
 
-/** More rows than these are found by the search. */
-const SHOWN = 200;
 const TYPES = ["Contains", "Manages", "Uses", "Created"];
 /** Kinds of entities that are offered as the other end. */
 const ENDS = ["DEVICE", "ASSET", "ENTITY_VIEW", "CUSTOMER", "USER", "DASHBOARD", "RULE_CHAIN", "DEVICE_PROFILE", "ASSET_PROFILE"];
@@ -67,32 +67,25 @@ export function relationOf(here: EntityId, values: FormValues): EntityRelation {
   return { ...ends, type, typeGroup: "COMMON", additionalInfo: values["additionalInfo"] ?? null };
 }
 
-function RelationRow({ one, mayWrite, onEdit, onRemove }: { one: SeenRelation; mayWrite: boolean; onEdit: () => void; onRemove: () => void }): ReactElement {
-  const path = pathOf(one.other);
-  const kind = KINDS.find(({ type }) => type === one.other.entityType)?.singular ?? one.other.entityType;
-  const info = one.relation.additionalInfo ?? null;
-  return (
-    <Table.Tr>
-      <Table.Td>{t(one.outward ? "From here" : "To here")}</Table.Td>
-      <Table.Td>{one.relation.type}</Table.Td>
-      <Table.Td>{t(kind)}</Table.Td>
-      <Table.Td>{path === undefined ? one.name : <TextLink to={path}>{one.name}</TextLink>}</Table.Td>
-      <Table.Td>{info === null ? "" : <Code>{JSON.stringify(info).slice(0, 120)}</Code>}</Table.Td>
-      {mayWrite && (
-        <Table.Td>
-          <Group gap={4} wrap="nowrap">
-            <Button size="compact-xs" variant="subtle" aria-label={t("Edit the relation to {name}", { name: one.name })} onClick={onEdit}>
-              {t("Edit")}
-            </Button>
-            <Button size="compact-xs" variant="subtle" color="red" aria-label={t("Delete the relation to {name}", { name: one.name })} onClick={onRemove}>
-              {t("Delete")}
-            </Button>
-          </Group>
-        </Table.Td>
-      )}
-    </Table.Tr>
-  );
+const kindOf = ({ other }: SeenRelation): string => t(KINDS.find(({ type }) => type === other.entityType)?.singular ?? other.entityType);
+const infoOf = ({ relation }: SeenRelation): string => ((relation.additionalInfo ?? null) === null ? "" : JSON.stringify(relation.additionalInfo));
+
+function OtherEnd({ other, name }: SeenRelation): ReactElement {
+  const path = pathOf(other);
+  return path === undefined ? <>{name}</> : <TextLink to={path}>{name}</TextLink>;
 }
+
+const COLUMNS: GridColumn<SeenRelation>[] = [
+  { key: "name", label: "Entity", px: 260, sortable: true, hideable: false, text: ({ name }) => name, show: OtherEnd },
+  { key: "direction", label: "Direction", px: 110, least: 90, sortable: true, text: ({ outward }) => t(outward ? "From here" : "To here") },
+  { key: "type", label: "Type", px: 150, least: 90, sortable: true, text: ({ relation }) => relation.type },
+  { key: "kind", label: "Kind", px: 130, least: 80, sortable: true, text: kindOf },
+  { key: "info", label: "Additional information", px: 220, least: 120, yields: 1, text: infoOf },
+];
+const BY_NAME: GridSort = { key: "name", order: "ASC" };
+const keyOf = ({ relation, outward }: SeenRelation): string => `${relation.from.id} ${relation.type} ${relation.to.id} ${String(outward)}`;
+const fits = ({ name, relation }: SeenRelation, wanted: string): boolean => `${name} ${relation.type}`.toLowerCase().includes(wanted);
+const NONE: SeenRelation[] = [];
 
 function RelationDrawer({ here, edited, close, changed }: { here: EntityId; edited: SeenRelation | "new" | undefined; close: () => void; changed: () => void }): ReactElement {
   const { authority, customerId } = useSession();
@@ -131,7 +124,6 @@ export function RelationsTab({ id }: { id: EntityId }): ReactElement {
   const cache = useQueryClient();
   const [edited, setEdited] = useState<SeenRelation | "new">();
   const [direction, setDirection] = useState("BOTH");
-  const [search, setSearch] = useState("");
   const mayWrite = authority !== "SYS_ADMIN";
   const relations = useQuery({
     queryKey: ["relations", id.id],
@@ -145,16 +137,14 @@ export function RelationsTab({ id }: { id: EntityId }): ReactElement {
     await api.delete("/api/relation", { fromId: relation.from.id, fromType: relation.from.entityType, relationType: relation.type, toId: relation.to.id, toType: relation.to.entityType });
     refresh();
   };
+  const all = relations.data ?? NONE;
+  const found = useMemo(() => all.filter(({ outward }) => direction === "BOTH" || outward === (direction === "FROM")), [all, direction]);
   if (relations.isPending) {
     return <Waiting />;
   }
   if (relations.isError) {
     return <Problem error={relations.error} />;
   }
-  const wanted = search.trim().toLowerCase();
-  const found = relations.data.filter(
-    ({ outward, name, relation }) => (direction === "BOTH" || outward === (direction === "FROM")) && `${name} ${relation.type}`.toLowerCase().includes(wanted),
-  );
   return (
     <>
       <Group mb="sm">
@@ -165,37 +155,36 @@ export function RelationsTab({ id }: { id: EntityId }): ReactElement {
           onChange={setDirection}
           data={[{ value: "BOTH", label: t("Both") }, { value: "FROM", label: t("From here") }, { value: "TO", label: t("To here") }]}
         />
-        <TextInput aria-label={t("Search")} placeholder={t("Search")} value={search} onChange={(event) => setSearch(event.currentTarget.value)} />
-        <Text size="sm" role="status">{plural(found.length, "{n} relation", "{n} relations")}</Text>
       </Group>
       {found.length === 0 ? (
-        <EmptyState>{t(relations.data.length === 0 ? "No relations. A relation tells what belongs together, such as a building and its devices." : "Nothing matches the search.")}</EmptyState>
+        <EmptyState>{t(all.length === 0 ? "No relations. A relation tells what belongs together, such as a building and its devices." : "No relations of this direction.")}</EmptyState>
       ) : (
-        <Flow>
-          <Table aria-label={t("Relations")} highlightOnHover>
-            <Table.Thead>
-              <Table.Tr>
-                {["Direction", "Type", "Kind", "Entity", "Additional information"].map((label) => (
-                  <Table.Th key={label}>{t(label)}</Table.Th>
-                ))}
-                {mayWrite && <Table.Th>{t("Actions")}</Table.Th>}
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {found.slice(0, SHOWN).map((one) => (
-                <RelationRow
-                  key={`${one.relation.from.id} ${one.relation.type} ${one.relation.to.id} ${one.outward}`}
-                  one={one}
-                  mayWrite={mayWrite}
-                  onEdit={() => setEdited(one)}
-                  onRemove={() => void remove(one).catch(notify.error)}
-                />
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Flow>
+        <LocalTable<SeenRelation>
+          label={t("Relations")}
+          name="RELATIONS"
+          columns={COLUMNS}
+          rows={found}
+          rowKey={keyOf}
+          sort={BY_NAME}
+          fits={fits}
+          told={(count) => plural(count, "{n} relation", "{n} relations")}
+          actions={
+            mayWrite
+              ? (one) => (
+                  <>
+                    <Button size="compact-xs" variant="subtle" aria-label={t("Edit the relation to {name}", { name: one.name })} onClick={() => setEdited(one)}>
+                      {t("Edit")}
+                    </Button>
+                    <Button size="compact-xs" variant="subtle" color="red" aria-label={t("Delete the relation to {name}", { name: one.name })} onClick={() => void remove(one).catch(notify.error)}>
+                      {t("Delete")}
+                    </Button>
+                  </>
+                )
+              : undefined
+          }
+          actionsWidth={170}
+        />
       )}
-      {found.length > SHOWN && <Text size="sm">{t("The first {n} are shown; the search finds the others.", { n: SHOWN })}</Text>}
       <RelationDrawer here={id} edited={edited} close={() => setEdited(undefined)} changed={refresh} />
     </>
   );

@@ -1,11 +1,13 @@
 // The live latest values of an entity as rows that can be searched, chosen, and changed where that is allowed.
 
-import { ActionIcon, Button, Checkbox, Group, Table, Text, TextInput } from "@mantine/core";
-import { useEffect, useRef, useState, type FormEvent, type ReactElement, type ReactNode } from "react";
+import { ActionIcon, Button, Group, TextInput } from "@mantine/core";
+import { createContext, useContext, useEffect, useMemo, useRef, useState, type FormEvent, type ReactElement, type ReactNode } from "react";
 import { plural, t } from "@/i18n";
-import { useAnswered, useKeys, useValue, type LatestValues } from "@/live/latest";
+import { useAnswered, useKeys, useValue, type LatestValue, type LatestValues } from "@/live/latest";
 import { Ago, EmptyState, notify, Waiting } from "@/ui/feedback";
-import { Flow } from "@/ui/Flow";
+import type { GridColumn } from "@/ui/grid/columns";
+import type { GridSort } from "@/ui/grid/sorting";
+import { LocalTable } from "@/ui/list/LocalTable";
 import { LiveSparkline } from "./LiveSparkline";
 
 export function valueText(value: unknown): string {
@@ -60,16 +62,6 @@ function EditedValue({ name, value, onSave, onEnd }: { name: string; value: unkn
   );
 }
 
-interface RowProps {
-  values: LatestValues;
-  name: string;
-  course: boolean;
-  chosen: boolean;
-  onChoose: () => void;
-  onSave?: (value: unknown) => Promise<void>;
-  onRemove?: () => void;
-}
-
 /** The value as text, written anew by itself: of a flood of values only texts and lines change, and no row is drawn again. */
 function LiveText({ values, name }: { values: LatestValues; name: string }): ReactElement {
   const ref = useRef<HTMLSpanElement>(null);
@@ -83,50 +75,66 @@ function LiveText({ values, name }: { values: LatestValues; name: string }): Rea
     write();
     return values.watch(name, write);
   }, [values, name]);
-  return <span ref={ref}>{written()}</span>;
+  return (
+    <span ref={ref} data-key={name}>
+      {written()}
+    </span>
+  );
 }
 
 function LiveAgo({ values, name }: { values: LatestValues; name: string }): ReactElement {
   return <Ago ts={useValue(values, name)?.ts ?? 0} />;
 }
 
-function ValueRow({ values, name, course, chosen, onChoose, onSave, onRemove }: RowProps): ReactElement {
-  const [editing, setEditing] = useState(false);
-  return (
-    <Table.Tr aria-selected={chosen}>
-      <Table.Td w={36}>
-        <Checkbox aria-label={t("Select {name}", { name })} checked={chosen} onChange={onChoose} />
-      </Table.Td>
-      <Table.Td>{name}</Table.Td>
-      <Table.Td data-key={name} maw={420} style={{ fontVariantNumeric: "tabular-nums", overflowWrap: "anywhere" }}>
-        {editing && onSave !== undefined ? <EditedValue name={name} value={values.value(name)?.value} onSave={onSave} onEnd={() => setEditing(false)} /> : <LiveText values={values} name={name} />}
-      </Table.Td>
-      {course && (
-        <Table.Td>
-          <LiveSparkline values={values} name={name} />
-        </Table.Td>
-      )}
-      <Table.Td>
-        <LiveAgo values={values} name={name} />
-      </Table.Td>
-      {(onSave !== undefined || onRemove !== undefined) && (
-        <Table.Td>
-          <Group gap={4} wrap="nowrap">
-            {onSave !== undefined && !editing && (
-              <Button size="compact-xs" variant="subtle" aria-label={t("Change {name}", { name })} onClick={() => setEditing(true)}>
-                {t("Change")}
-              </Button>
-            )}
-            {onRemove !== undefined && (
-              <ActionIcon variant="subtle" color="red" aria-label={t("Delete {name}", { name })} onClick={onRemove}>
-                ✕
-              </ActionIcon>
-            )}
-          </Group>
-        </Table.Td>
-      )}
-    </Table.Tr>
+/** Long keys and values are told whole. */
+const WRAPS = { overflowWrap: "anywhere" } as const;
+
+interface Editing {
+  /** The key whose value is edited. */
+  key: string | undefined;
+  edit: (key: string | undefined) => void;
+  save: (key: string, value: unknown) => Promise<void>;
+}
+
+/** Which value is edited: cells look by themselves, so that no other row is drawn again. */
+const EditingContext = createContext<Editing>({ key: undefined, edit: () => undefined, save: () => Promise.resolve() });
+
+function ValueCell({ values, name }: { values: LatestValues; name: string }): ReactElement {
+  const { key, edit, save } = useContext(EditingContext);
+  return key === name ? <EditedValue name={name} value={values.value(name)?.value} onSave={(value) => save(name, value)} onEnd={() => edit(undefined)} /> : <LiveText values={values} name={name} />;
+}
+
+function ChangeButton({ name }: { name: string }): ReactElement | null {
+  const { key, edit } = useContext(EditingContext);
+  return key === name ? null : (
+    <Button size="compact-xs" variant="subtle" aria-label={t("Change {name}", { name })} onClick={() => edit(name)}>
+      {t("Change")}
+    </Button>
   );
+}
+
+/** Columns of the keys of an entity. What is live in them draws itself. */
+function columnsOf(values: LatestValues, course: boolean): GridColumn<string>[] {
+  const last = (key: string): LatestValue | undefined => values.value(key);
+  return [
+    { key: "key", label: "Key", px: 220, least: 110, sortable: true, hideable: false, text: (key) => key, style: () => WRAPS },
+    {
+      key: "value", label: "Value", px: 260, sortable: true,
+      text: (key) => valueText(last(key)?.value),
+      value: (key) => sortedValue(last(key)?.value),
+      style: () => ({ fontVariantNumeric: "tabular-nums", ...WRAPS }),
+      show: (key) => <ValueCell values={values} name={key} />,
+    },
+    ...(course ? [{ key: "course", label: "Course", px: 130, yields: 1, text: () => "", show: (key: string) => <LiveSparkline values={values} name={key} /> }] : []),
+    { key: "ts", label: "Updated", px: 120, sortable: true, text: (key) => new Date(last(key)?.ts ?? 0).toISOString(), value: (key) => last(key)?.ts ?? 0, show: (key) => <LiveAgo values={values} name={key} /> },
+  ];
+}
+
+/** Numbers before words, whether they came as numbers or as text. */
+function sortedValue(value: unknown): number | string {
+  const text = valueText(value);
+  const asNumber = text.trim() === "" ? NaN : Number(text);
+  return Number.isFinite(asNumber) ? asNumber : text;
 }
 
 interface TableProps {
@@ -138,69 +146,74 @@ interface TableProps {
   course?: boolean;
   onSave?: (key: string, value: unknown) => Promise<void>;
   onRemove?: (key: string) => void;
+  /** Told the keys in view. */
+  onView?: (keys: string[]) => void;
   /** Buttons for the chosen keys. */
   bulk: (keys: string[], done: () => void) => ReactNode;
 }
 
-export function ValueTable({ label, values, gone, empty, course = false, onSave, onRemove, bulk }: TableProps): ReactElement {
-  const [search, setSearch] = useState("");
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+const BY_KEY: GridSort = { key: "key", order: "ASC" };
+const same = (key: string): string => key;
+const fits = (key: string, wanted: string): boolean => key.toLowerCase().includes(wanted);
+
+export function ValueTable({ label, values, gone, empty, course = false, onSave, onRemove, onView, bulk }: TableProps): ReactElement {
+  const [editing, setEditing] = useState<string>();
   const answered = useAnswered(values);
-  const keys = useKeys(values).filter((key) => gone?.has(key) !== true);
-  const found = keys.filter((key) => key.toLowerCase().includes(search.trim().toLowerCase()));
-  const picked = found.filter((key) => chosen.has(key));
+  const all = useKeys(values);
+  const keys = useMemo(() => all.filter((key) => gone?.has(key) !== true), [all, gone]);
+  const save = useRef(onSave);
+  save.current = onSave;
+  const mayWrite = onSave !== undefined;
+  // Words have no course.
+  const hasCourse = course && keys.some((key) => typeof sortedValue(values.value(key)?.value) === "number");
+  const columns = useMemo(() => columnsOf(values, hasCourse), [values, hasCourse]);
+  const edited = useMemo((): Editing => ({ key: editing, edit: setEditing, save: (key, value) => save.current?.(key, value) ?? Promise.resolve() }), [editing]);
   if (keys.length === 0) {
     return answered ? <EmptyState>{empty}</EmptyState> : <Waiting />;
   }
-  const choose = (key: string): void =>
-    setChosen((before) => {
-      const after = new Set(before);
-      return after.delete(key) ? after : after.add(key);
-    });
-  const hasActions = onSave !== undefined || onRemove !== undefined;
+  const copy = (key: string): void => {
+    navigator.clipboard.writeText(valueText(values.value(key)?.value)).then(() => notify.ok(t("Copied: {text}", { text: key })), notify.error);
+  };
+  // Browsers have a clipboard for pages of HTTPS and of their own machine alone; keys copy everywhere.
+  const copies = isSecureContext;
   return (
-    <>
-      <Group mb="xs" mih={36}>
-        <TextInput aria-label={t("Search")} placeholder={t("Search")} value={search} onChange={(event) => setSearch(event.currentTarget.value)} />
-        <Text size="sm" role="status">
-          {picked.length > 0 ? plural(picked.length, "{n} key is selected", "{n} keys are selected") : plural(found.length, "{n} key", "{n} keys")}
-        </Text>
-        {picked.length > 0 && bulk(picked, () => setChosen(new Set()))}
-      </Group>
-      <Flow>
-        <Table aria-label={label}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th w={36}>
-                <Checkbox
-                  aria-label={t("Select all")}
-                  checked={picked.length > 0 && picked.length === found.length}
-                  indeterminate={picked.length > 0 && picked.length < found.length}
-                  onChange={() => setChosen(new Set(picked.length === found.length ? [] : found))}
-                />
-              </Table.Th>
-              {["Key", "Value", ...(course ? ["Course"] : []), "Updated"].map((name) => (
-                <Table.Th key={name}>{t(name)}</Table.Th>
-              ))}
-              {hasActions && <Table.Th>{t("Actions")}</Table.Th>}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {found.map((key) => (
-              <ValueRow
-                key={key}
-                values={values}
-                name={key}
-                course={course}
-                chosen={chosen.has(key)}
-                onChoose={() => choose(key)}
-                {...(onSave === undefined ? {} : { onSave: (value: unknown) => onSave(key, value) })}
-                {...(onRemove === undefined ? {} : { onRemove: () => onRemove(key) })}
-              />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Flow>
-    </>
+    <EditingContext value={edited}>
+      <LocalTable<string>
+        label={label}
+        name={course ? "TELEMETRY" : "ATTRIBUTES"}
+        columns={columns}
+        rows={keys}
+        rowKey={same}
+        sort={BY_KEY}
+        fits={fits}
+        told={(count, chosen) => (chosen > 0 ? plural(chosen, "{n} key is selected", "{n} keys are selected") : plural(count, "{n} key", "{n} keys"))}
+        bulk={bulk}
+        selectLabel={(key) => t("Select {name}", { name: key })}
+        {...(onView === undefined ? {} : { onView })}
+        actions={
+          copies || mayWrite || onRemove !== undefined
+            ? (key) => (
+                <>
+                  {mayWrite && <ChangeButton name={key} />}
+                  {copies && (
+                    <ActionIcon variant="subtle" color="gray" aria-label={t("Copy the value of {name}", { name: key })} title={t("Copy the value")} onClick={() => copy(key)}>
+                      <svg viewBox="0 0 16 16" width={14} height={14} fill="none" stroke="currentColor" strokeWidth={1.5} aria-hidden>
+                        <path d="M5.5 5.5h8v8h-8zM3 10.5V2.5h8" />
+                      </svg>
+                    </ActionIcon>
+                  )}
+                  {onRemove !== undefined && (
+                    <ActionIcon variant="subtle" color="red" aria-label={t("Delete {name}", { name: key })} title={t("Delete")} onClick={() => onRemove(key)}>
+                      ✕
+                    </ActionIcon>
+                  )}
+                </>
+              )
+            : undefined
+        }
+        actionsWidth={(mayWrite ? 80 : 0) + (copies ? 34 : 0) + (onRemove === undefined ? 0 : 34) + 16}
+        tall
+      />
+    </EditingContext>
   );
 }

@@ -34,7 +34,7 @@ function ShowButton({ entity, type, keys }: { entity: Entity; type: "timeseries"
 export function TelemetryTab({ entity }: { entity: Entity }): ReactElement {
   const { authority } = useSession();
   const values = useLatestValues(latestTelemetry(entity.id));
-  useStoredCourse(entity.id, values);
+  const onView = useStoredCourse(entity.id, values);
   const [gone, setGone] = useState<ReadonlySet<string>>(new Set());
   const mayDelete = authority !== "SYS_ADMIN";
   return (
@@ -43,6 +43,7 @@ export function TelemetryTab({ entity }: { entity: Entity }): ReactElement {
       values={values}
       gone={gone}
       course
+      onView={onView}
       empty={t("No telemetry yet. Values appear here as soon as they arrive.")}
       bulk={(keys, done) =>
         mayDelete && (

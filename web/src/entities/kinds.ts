@@ -207,6 +207,7 @@ export const KINDS: EntityKind[] = [
       { type: "USER", label: "Users", list: "/api/customer/{id}/users", preset: (id) => ({ authority: "CUSTOMER_USER", customerId: id }) },
       { type: "DEVICE", label: "Devices", list: "/api/customer/{id}/deviceInfos", preset: (id) => ({ customerId: id }) },
       { type: "ASSET", label: "Assets", list: "/api/customer/{id}/assetInfos", preset: (id) => ({ customerId: id }) },
+      { type: "ENTITY_VIEW", label: "Entity views", list: "/api/customer/{id}/entityViewInfos" },
       { type: "DASHBOARD", label: "Dashboards", list: "/api/customer/{id}/dashboards" },
     ],
   },

@@ -1,9 +1,9 @@
 // The course of values before somebody looked: lines begin with what is stored.
 
-import { useEffect, useMemo } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { api } from "@/api/client";
 import type { EntityId } from "@/api/types";
-import { RECENT, useKeys, type LatestValue, type LatestValues } from "@/live/latest";
+import { RECENT, type LatestValue, type LatestValues } from "@/live/latest";
 
 /** So many keys are asked for at once. */
 const KEYS = 20;
@@ -23,18 +23,25 @@ export function coursePaths(id: EntityId, keys: readonly string[], now: number):
   });
 }
 
-/** Asks once for the stored course of each number among the values. Without it a line begins with what comes. */
-export function useStoredCourse(id: EntityId, values: LatestValues): void {
-  const keys = useKeys(values);
+/** Rows that are scrolled past are not asked for, milliseconds. */
+const STILL_MS = 150;
+
+/** Asks once for the stored course of each number that comes into view, and returns what is told of the keys in view. Without it a line begins with what comes. */
+export function useStoredCourse(id: EntityId, values: LatestValues): (inView: string[]) => void {
+  const [keys, setKeys] = useState<string[]>([]);
   const asked = useMemo(() => ({ values, keys: new Set<string>() }), [values]).keys;
   useEffect(() => {
-    const wanted = keys.filter((key) => !asked.has(key) && isNumber(values.value(key)?.value));
-    wanted.forEach((key) => asked.add(key));
-    for (const path of coursePaths(id, wanted, Date.now())) {
-      void api.get<Stored>(path).then(
-        (stored) => Object.entries(stored).forEach(([key, points]) => values.precede(key, points)),
-        () => undefined,
-      );
-    }
+    const timer = setTimeout(() => {
+      const wanted = keys.filter((key) => !asked.has(key) && isNumber(values.value(key)?.value));
+      wanted.forEach((key) => asked.add(key));
+      for (const path of coursePaths(id, wanted, Date.now())) {
+        void api.get<Stored>(path).then(
+          (stored) => Object.entries(stored).forEach(([key, points]) => values.precede(key, points)),
+          () => undefined,
+        );
+      }
+    }, STILL_MS);
+    return () => clearTimeout(timer);
   }, [keys, values, asked, id.entityType, id.id]);
+  return setKeys;
 }

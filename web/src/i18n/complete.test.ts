@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { hasTarget } from "@/entities/columns";
+import { KINDS } from "@/entities/kinds";
 import { wordsOf } from "@/ui/form/values";
 import german from "./de.json";
 import nodes from "./de.nodes.json";
@@ -18,8 +20,42 @@ const CHOICES = /\boptions: \[((?:"[A-Z][A-Z_]+",?\s*)+)\]/g;
 /** Headings that are listed beside where they are translated, such as those of a table. */
 const LISTED = /\[((?:"[A-Z][^"\n]+",?\s*)+)\]\.map\(\((?:label|title)\b/g;
 
+/** What fails says so in sentences, which are translated where they are shown. */
+const FAILURE = /\bnew \w*Error\((?:\d+, )?"([A-Z](?:[^"\\]|\\.)+\.)"\)/g;
+
+/** Sentences that are listed by what they are said of, such as a status of HTTP. */
+const SENTENCE = /(?:\b\d+: |\bconst [A-Z_]+ = |\b[A-Z_]{3,}: )"([A-Z][^"\n]*[a-z][^"\n]* [^"\n]*\.)"/g;
+
+/** Returns the first argument of each call of `t`, as it stands in the code. */
+function translated(code: string): string[] {
+  return [...code.matchAll(/(?<![\w.])t\(/g)].map(({ index, 0: call }) => {
+    const from = index + call.length;
+    let [depth, at] = [0, from];
+    for (let quote = ""; at < code.length; at++) {
+      const sign = code[at] ?? "";
+      if (quote !== "") {
+        at += sign === "\\" ? 1 : 0;
+        quote = sign === quote ? "" : quote;
+      } else if ("\"'`".includes(sign)) {
+        quote = sign;
+      } else if (depth === 0 && (sign === ")" || sign === ",")) {
+        break;
+      } else {
+        depth += "([{".includes(sign) ? 1 : ")]}".includes(sign) ? -1 : 0;
+      }
+    }
+    return code.slice(from, at);
+  });
+}
+
+/** Returns the texts between which a call of `t` chooses. */
+const chosen = (code: string): string[] => translated(code).flatMap((argument) => [...argument.matchAll(/(?:\?|:|\?\?)\s*"((?:[^"\\]|\\.)+)"/g)].map(([, text = ""]) => text));
+
+/** Titles that are put together of the kinds of entities. */
+const ofKinds = (): string[] => KINDS.flatMap(({ type, singular }) => [`Add: ${singular}`, ...(hasTarget(type) ? [`Import: ${singular}`] : [])]);
+
 function texts(): Set<string> {
-  const found = new Set<string>();
+  const found = new Set<string>(ofKinds());
   for (const name of readdirSync(root, { recursive: true }).map(String)) {
     if (/\.tsx?$/.test(name) && !name.includes(".test.")) {
       const code = readFileSync(join(root, name), "utf8");
@@ -30,7 +66,7 @@ function texts(): Set<string> {
         [...listed.matchAll(/"([^"\n]+)"/g)].forEach(([, text = ""]) => found.add(text));
       }
       const counted = [...code.matchAll(PLURAL)].flatMap(([, one, other]) => [one, other]);
-      for (const text of [...[...code.matchAll(TEXT)].map(([, one]) => one), ...counted]) {
+      for (const text of [...[...code.matchAll(TEXT)].map(([, one]) => one), ...[FAILURE, SENTENCE].flatMap((kind) => [...code.matchAll(kind)].map(([, one]) => one)), ...chosen(code), ...counted]) {
         if (text !== undefined && /[a-z]/.test(text) && !["ack", "HTTP", "MQTT"].includes(text)) {
           found.add(text);
         }

@@ -30,22 +30,41 @@ export const SIGN: object = { cmds: [{ type: "NOTIFICATIONS_COUNT", cmdId: 0 }, 
 
 /** The most commands in one frame, as ThingsBoard's own client sends them. */
 const FRAME = 10;
+/** The server takes 32 KiB; the rest is for what is around the commands. */
+const FRAME_BYTES = 31 << 10;
 
-/** Groups commands into frames. */
+const encoder = new TextEncoder();
+const bytesOf = (value: unknown): number => encoder.encode(JSON.stringify(value)).length;
+
+/** Whether the server takes a command: a longer one would end the connection, and with it what all others follow. */
+export function isSendable(command: LiveCommand): boolean {
+  return bytesOf(command) < FRAME_BYTES;
+}
+
+/** Groups commands into frames that the server takes. */
 export function framesOf(commands: LiveCommand[], token?: string): object[] {
-  const frames: object[] = [];
-  if (token !== undefined) {
-    frames.push({ authCmd: { cmdId: 0, token }, cmds: commands.slice(0, FRAME) });
-  }
-  for (let at = token === undefined ? 0 : FRAME; at < commands.length; at += FRAME) {
-    frames.push({ cmds: commands.slice(at, at + FRAME) });
+  const frames: { authCmd?: object; cmds: LiveCommand[] }[] = token === undefined ? [] : [{ authCmd: { cmdId: 0, token }, cmds: [] }];
+  let bytes = token?.length ?? 0;
+  for (const command of commands) {
+    const own = bytesOf(command);
+    const last = frames.at(-1);
+    if (last === undefined || last.cmds.length === FRAME || bytes + own > FRAME_BYTES) {
+      frames.push({ cmds: [command] });
+      bytes = own;
+    } else {
+      last.cmds.push(command);
+      bytes += own;
+    }
   }
   return frames;
 }
 
-/** Returns the wait before the n-th attempt to connect again, milliseconds: doubled up to a minute. */
-export function backOff(attempt: number): number {
-  return Math.min(60_000, 1_000 * 2 ** Math.min(attempt, 6));
+/**
+ * Returns the wait before the n-th attempt to connect again, milliseconds: doubled up to a minute, and of that half to all by chance, so that pages which
+ * have lost a server together don't come back together.
+ */
+export function backOff(attempt: number, chance = Math.random()): number {
+  return Math.min(60_000, 1_000 * 2 ** Math.min(attempt, 6)) * (0.5 + chance / 2);
 }
 
 export function latestTelemetry(id: EntityId): LiveCommand {

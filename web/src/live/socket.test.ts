@@ -77,6 +77,50 @@ test("a connection that is there ends the wait for the next", async () => {
   expect([live.current(), giveToken === first, told]).toEqual(["live", true, ["open"]]);
 });
 
+const FULL = { type: "lost", since: 0, ending: { code: 1008, reason: "Max tenant subscriptions limit reached!" } } as const;
+
+test("a limit is told, and asked about each minute until a connection lives", async () => {
+  const live = await connection();
+  live.subscribe({ type: "NOTIFICATIONS_COUNT" }, () => undefined);
+  giveToken();
+  await settle();
+  for (let n = 0; n < 3; n++) {
+    const before = giveToken;
+    hear({ type: "live" });
+    hear(FULL);
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect([live.reached()?.setting, giveToken === before]).toEqual(["Subscriptions of the tenant", true]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    giveToken();
+    await settle();
+  }
+  hear({ type: "live" });
+  expect(live.reached()).toBeDefined();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([live.reached(), live.current()]).toEqual([undefined, "live"]);
+});
+
+test("a page that follows less after a limit tries again soon", async () => {
+  const live = await connection();
+  const end = live.subscribe({ type: "NOTIFICATIONS_COUNT" }, () => undefined);
+  giveToken();
+  await settle();
+  hear({ type: "live" });
+  hear(FULL);
+  const before = giveToken;
+  end();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(giveToken).not.toBe(before);
+});
+
+test("a command that is too long for the server fails alone", async () => {
+  const live = await connection();
+  const codes: (number | undefined)[] = [];
+  live.subscribe({ type: "ENTITY_DATA", ids: Array.from({ length: 1_000 }, (_, n) => `${n}`.padStart(36, "0")) }, ({ errorCode }) => codes.push(errorCode));
+  await settle();
+  expect([codes, told]).toEqual([[2], []]);
+});
+
 test("the worker has one socket at a time", async () => {
   const sockets: { url: string; isClosed: boolean }[] = [];
   class Opened {

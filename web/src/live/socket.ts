@@ -3,12 +3,21 @@
 import { useSyncExternalStore } from "react";
 import { getToken, SessionEnded } from "@/api/session";
 import { goToLogin } from "@/api/client";
+import { t } from "@/i18n";
 // As one classic script: a module would wait for the page, which is busy while it begins.
 import SocketWorker from "./socket.worker?worker";
-import { backOff, endOf, framesOf, type LiveCommand, type LiveUpdate } from "./protocol";
+import { limitOf, type Ending, type Limit } from "./limits";
+import { backOff, endOf, framesOf, isSendable, type LiveCommand, type LiveUpdate } from "./protocol";
 import type { FromWorker, ToWorker } from "./wire";
 
 export type Connection = "idle" | "live" | "reconnecting";
+
+/** The wait after a limit was reached: others have to end something first. */
+const LIMITED_MS = 60_000;
+/** The same where this page has ended something meanwhile, as when another screen is opened. */
+const RELIEVED_MS = 1_000;
+/** A connection that lives so long is within the limits, milliseconds. */
+const SETTLED_MS = 3_000;
 
 interface Subscription {
   /** Makes the command anew for each connection, since what it asks for may depend on the time. */
@@ -26,6 +35,9 @@ class LiveConnection {
   private state: Connection = "idle";
   /** When the last connection ended: what is shown is at least so old. */
   lostAt = Date.now();
+  /** The limit that the last connection ended for, until one lives again. */
+  private limit: Limit | undefined;
+  private settling: number | undefined;
   private readonly subscriptions = new Map<number, Subscription>();
   private readonly listeners = new Set<() => void>();
 
@@ -33,14 +45,23 @@ class LiveConnection {
   subscribe(asked: LiveCommand | (() => LiveCommand), onUpdate: (update: LiveUpdate) => void): () => void {
     const id = this.nextId++;
     const command = typeof asked === "function" ? asked : () => asked;
+    const first = command();
+    if (!isSendable(first)) {
+      const errorMsg = t("This asks for more at once than the server takes in one message. Take fewer entities or keys, or let the alias choose them by type or name.");
+      queueMicrotask(() => onUpdate({ cmdId: id, errorCode: 2, errorMsg }));
+      return () => undefined;
+    }
     this.subscriptions.set(id, { command, onUpdate });
-    this.send({ ...command(), cmdId: id });
+    this.send({ ...first, cmdId: id });
     if (this.state !== "live" && this.timer === undefined) {
       void this.open();
     }
     return () => {
       this.subscriptions.delete(id);
       this.send({ ...endOf(command()), cmdId: id });
+      if (this.limit?.isOwn === true && this.timer !== undefined) {
+        this.wait(RELIEVED_MS);
+      }
     };
   }
 
@@ -57,6 +78,9 @@ class LiveConnection {
   };
 
   readonly current = (): Connection => this.state;
+
+  /** The limit that the server has ended the connection for. */
+  readonly reached = (): Limit | undefined => this.limit;
 
   /** Connects at once instead of waiting: the network is back, or somebody looks at the page again. */
   hurry(): void {
@@ -125,26 +149,42 @@ class LiveConnection {
       const updates = message.type === "updates" ? message.updates : [JSON.parse(message.text) as LiveUpdate];
       updates.forEach((update) => this.subscriptions.get(update.cmdId ?? update.subscriptionId ?? 0)?.onUpdate(update));
     } else if (message.type === "lost") {
-      this.lost(message.since);
+      this.lost(message.since, message.ending);
     } else {
       this.opening = "no";
       // A loss that was told while this connection was made has set it, and it would make another.
       clearTimeout(this.timer);
       this.timer = undefined;
+      if (this.limit !== undefined) {
+        // Whether it is still reached turns out when the server has read what is asked for.
+        this.settling = window.setTimeout(() => this.settle(), SETTLED_MS);
+      }
       this.change("live");
     }
   }
 
-  private lost(since = Date.now()): void {
+  private settle(): void {
+    this.limit = undefined;
+    this.change(this.state);
+  }
+
+  private lost(since = Date.now(), ending?: Ending): void {
     this.opening = "no";
+    clearTimeout(this.settling);
+    const wasLimited = this.limit !== undefined;
+    this.limit = ending === undefined ? undefined : limitOf(ending);
     // Whoever has been connected is told of the loss on every screen, also where nothing is followed.
     if (this.state === "idle" && this.subscriptions.size === 0) {
       return;
     }
-    this.lostAt = this.state === "reconnecting" ? this.lostAt : since;
+    this.lostAt = this.state === "reconnecting" || wasLimited ? this.lostAt : since;
     this.change("reconnecting");
+    this.wait(this.limit === undefined ? backOff(this.attempt++) : LIMITED_MS);
+  }
+
+  private wait(ms: number): void {
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => void this.open(), backOff(this.attempt++));
+    this.timer = window.setTimeout(() => void this.open(), ms);
   }
 
   private change(state: Connection): void {
@@ -160,6 +200,10 @@ export function watchNetwork(): void {
   addEventListener("offline", () => live.drop());
   addEventListener("online", () => live.hurry());
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && live.hurry());
+}
+
+export function useLimit(): Limit | undefined {
+  return useSyncExternalStore(live.watch, live.reached);
 }
 
 export function useConnection(): Connection {

@@ -1,6 +1,7 @@
 // Owns the WebSocket of a tab: frames are decoded here, so that a flood of values leaves the page free to draw; but long ones.
 
 import { Heartbeat } from "./heartbeat";
+import type { Ending } from "./limits";
 import { SIGN, type LiveUpdate } from "./protocol";
 import { LONG_FRAME, UpdateGatherer, type FromWorker, type ToWorker } from "./wire";
 
@@ -16,11 +17,11 @@ const pulse = new Heartbeat({ ask: () => socket !== undefined && send(socket, [S
 
 const send = (to: WebSocket, frames: object[]): void => frames.forEach((frame) => to.send(JSON.stringify(frame)));
 
-function ended(since = Date.now()): void {
+function ended(since = Date.now(), ending?: Ending): void {
   pulse.end();
   socket = undefined;
   waiting = [];
-  tell({ type: "lost", since });
+  tell({ type: "lost", since, ...(ending === undefined ? {} : { ending }) });
 }
 
 /** Ends the connection for the page, whatever becomes of the socket. */
@@ -77,5 +78,5 @@ self.onmessage = ({ data: message }: MessageEvent<ToWorker>) => {
       tell({ type: "text", text: data });
     }
   };
-  opened.onclose = () => isCurrent() && ended();
+  opened.onclose = ({ code, reason }) => isCurrent() && ended(Date.now(), { code, reason });
 };

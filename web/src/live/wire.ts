@@ -1,12 +1,16 @@
 // What the page and the worker with its WebSocket tell each other, and how updates are gathered on the way.
 
+import type { Ending } from "./limits";
 import type { LiveUpdate } from "./protocol";
 
 /** `check` asks the server for a sign of life. */
 export type ToWorker = { type: "open"; url: string; frames: object[] } | { type: "send"; frames: object[] } | { type: "close" } | { type: "check" };
 
-/** `lost` tells that a connection has ended, or could not be made, and since when nothing has come; `text` is one update that is not decoded. */
-export type FromWorker = { type: "live" } | { type: "lost"; since: number } | { type: "updates"; updates: LiveUpdate[] } | { type: "text"; text: string };
+/**
+ * `lost` tells that a connection has ended, or could not be made, since when nothing has come, and what its close frame said; `text` is one update that is
+ * not decoded.
+ */
+export type FromWorker = { type: "live" } | { type: "lost"; since: number; ending?: Ending } | { type: "updates"; updates: LiveUpdate[] } | { type: "text"; text: string };
 
 /** A frame of so many characters is decoded by the page: handing over what the worker made of it would take longer than decoding it. */
 export const LONG_FRAME = 100_000;

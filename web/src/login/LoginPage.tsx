@@ -1,10 +1,13 @@
 // The page to log in, to ask for a new password, and to choose one. It works without the application.
 
-import { useEffect, useState, type FormEvent, type ReactElement } from "react";
+import { lazy, Suspense, useEffect, useState, type FormEvent, type ReactElement } from "react";
 import { ApiError, errorOf } from "@/api/errors";
 import { currentClaims, EXPIRED_LINKS, landingOf, LOG_IN, saveTokens, withoutLogIn, type TokenPair } from "@/api/session";
 import { t } from "@/i18n";
 import { serverText } from "@/i18n/serverTexts";
+
+/** A part of its own: the application has the same rules, and would begin this entry with them. A password can be chosen without them, too. */
+const Rules = lazy(() => import("./Rules").catch(() => ({ default: () => null })));
 
 /** The code of an answer that has a token for a new password. */
 const PASSWORD_EXPIRED = 15;
@@ -140,6 +143,7 @@ export function LoginPage(): ReactElement {
   const [problem, setProblem] = useState(query.get("loginError") ?? t(EXPIRED_LINKS[query.get("next") ?? ""] ?? ""));
   const [done, setDone] = useState("");
   const [busy, setBusy] = useState(false);
+  const [password, setPassword] = useState("");
 
   useEffect(() => {
     const publicId = query.get("publicId");
@@ -187,9 +191,14 @@ export function LoginPage(): ReactElement {
           {form.fields.map((field, place) => (
             <label key={field.name}>
               {t(field.label)}
-              <input name={field.name} type={field.type} autoComplete={field.autoComplete} required autoFocus={place === 0} />
+              <input name={field.name} type={field.type} autoComplete={field.autoComplete} required autoFocus={place === 0} {...(field.name === "password" ? { onChange: (event) => setPassword(event.currentTarget.value) } : {})} />
             </label>
           ))}
+          {form.fields === PASSWORDS && (
+            <Suspense>
+              <Rules password={password} />
+            </Suspense>
+          )}
           {problem !== "" && <p role="alert">{problem}</p>}
           <button type="submit" disabled={busy}>
             {t(form.action)}

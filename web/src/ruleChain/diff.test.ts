@@ -19,3 +19,12 @@ test("a former version is saved onto the present one, and nodes that are gone co
   const back = asNew(former, { nodes: [node("1", "Hot", 30)], version: 7, ruleChainId: { id: "c" } });
   expect(back).toMatchObject({ version: 7, ruleChainId: { id: "c" }, nodes: [{ id: { id: "1" }, configuration: { limit: 20 } }, { id: null, name: "Gone" }] });
 });
+
+test("where messages enter, and what is said of nodes, is told, too", () => {
+  const chain = (firstNodeIndex: number | null, note: string) => ({ nodes: [node("1", "Hot", 20), node("2", "Save", 0)], firstNodeIndex, remarks: [{ kind: "note", text: note, x: 1, y: 2, width: 3, height: 4 }] });
+  expect(ruleChainDiff(chain(0, "Why"), chain(1, "Because"))).toEqual([
+    { title: "Messages enter here", parts: [{ kind: "changed", name: "Save", fields: [{ path: "·", before: "Hot", after: "Save" }] }] },
+    { title: "Frames and notes", parts: [{ kind: "removed", name: "Why", fields: [] }, { kind: "added", name: "Because", fields: [] }] },
+  ]);
+  expect(ruleChainDiff(chain(null, "Why"), chain(null, "Why"))).toEqual([]);
+});

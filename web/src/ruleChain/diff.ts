@@ -21,10 +21,18 @@ function wires(chain: Json): Map<string, { name: string; value: unknown }> {
   );
 }
 
+/** Where messages enter, by its name: the number of the node says nothing. */
+function first(chain: Json): Map<string, { name: string; value: unknown }> {
+  const name = nodeName(chain, chain["firstNodeIndex"] ?? -1);
+  return new Map([["first", { name, value: name }]]);
+}
+
 const SECTIONS: readonly Section[] = [
   { title: "Nodes", parts: (chain) => listParts(list(chain["nodes"]).map((node) => without(object(node))), keyOf, nameOf) },
   { title: "Connections", parts: wires },
-  restOf("Settings", ["nodes", "connections", "ruleChainConnections", "ruleChainId", "version", "firstNodeIndex"]),
+  { title: "Messages enter here", parts: first },
+  { title: "Frames and notes", parts: (chain) => listParts(chain["remarks"], ({ kind, text: said }) => `${String(kind)} ${String(said)}`, ({ text: said }) => text(said) ?? "") },
+  restOf("Settings", ["remarks", "nodes", "connections", "ruleChainConnections", "ruleChainId", "version", "firstNodeIndex"]),
 ];
 
 /** When a node was saved is no change of it. */
@@ -32,7 +40,7 @@ function without({ createdTime: _created, ruleChainId: _chain, ...node }: Json):
   return node;
 }
 
-/** Tells what differs between the metadata of a rule chain at two times. */
+/** Tells what differs between the metadata of a rule chain at two times, with its `remarks` where they are known. */
 export function ruleChainDiff(before: unknown, after: unknown): SectionChange[] {
   return diffOf(object(before), object(after), SECTIONS);
 }

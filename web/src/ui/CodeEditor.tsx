@@ -1,13 +1,10 @@
 // A code editor for scripts and JSON, loaded only where one is shown.
 
-import { autocompletion, closeBrackets, completeFromList, completionKeymap, type Completion } from "@codemirror/autocomplete";
+import { autocompletion, closeBrackets, completionKeymap, type Completion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { javascript, javascriptLanguage } from "@codemirror/lang-javascript";
-import { json, jsonParseLinter } from "@codemirror/lang-json";
-import { bracketMatching, defaultHighlightStyle, HighlightStyle, indentOnInput, syntaxHighlighting, syntaxTree } from "@codemirror/language";
-import { linter, lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
-import { searchKeymap } from "@codemirror/search";
-import { EditorState } from "@codemirror/state";
+import { bracketMatching, defaultHighlightStyle, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { Compartment, EditorState, StateEffect, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef, type ReactElement } from "react";
@@ -40,18 +37,41 @@ const LOOK = EditorView.theme({
   ".cm-tooltip": { backgroundColor: "var(--mantine-color-body)", color: "var(--mantine-color-text)" },
 });
 
-/** TBEL looks like JavaScript in all that the tree of a script tells apart here. */
-const syntaxErrors = linter((view) => {
-  const found: Diagnostic[] = [];
-  syntaxTree(view.state).iterate({
-    enter: ({ type, from, to }) => {
-      if (type.isError && found.length < 20) {
-        found.push({ from, to: Math.max(to, from + 1), severity: "error", message: "This is not understood here." });
+/** Returns what a language adds; its grammar comes when something is written in it. */
+async function languageOf(language: CodeEditorProps["language"], words: Completion[]): Promise<Extension> {
+  switch (language) {
+    case "HTML":
+    case "CSS":
+      return [];
+    case "JSON": {
+      const { jsonText } = await import("./code/jsonText");
+      return jsonText();
+    }
+    default: {
+      const { script } = await import("./code/script");
+      return script(words);
+    }
+  }
+}
+
+/** Searching comes with the first of its keys. */
+function searching(): Extension {
+  let isHere = false;
+  const begin = (key: string) => (view: EditorView) => {
+    if (isHere) {
+      return false;
+    }
+    void import("./code/search").then(({ searchKeymap }) => {
+      if (!isHere) {
+        isHere = true;
+        view.dispatch({ effects: StateEffect.appendConfig.of(keymap.of(searchKeymap)) });
       }
-    },
-  });
-  return found.map((one) => ({ ...one, to: Math.min(one.to, view.state.doc.length), from: Math.min(one.from, view.state.doc.length) }));
-});
+      searchKeymap.find((one) => one.key === key)?.run?.(view);
+    });
+    return true;
+  };
+  return keymap.of(["Mod-f", "F3", "Mod-g", "Mod-Shift-l", "Mod-Alt-g", "Mod-d"].map((key) => ({ key, preventDefault: true, run: begin(key) })));
+}
 
 function placeOfError(state: EditorState, error: string): Diagnostic {
   const [, line, column] = /line (\d+)(?:, column (\d+))?/i.exec(error) ?? [];
@@ -70,6 +90,7 @@ export default function CodeEditor({ label, value, language, onChange, words = [
     if (parent === null) {
       return undefined;
     }
+    const grammar = new Compartment();
     const extensions = [
       lineNumbers(),
       history(),
@@ -81,16 +102,23 @@ export default function CodeEditor({ label, value, language, onChange, words = [
       syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
       autocompletion(),
       lintGutter(),
-      keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap, ...searchKeymap]),
+      searching(),
+      keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       EditorView.updateListener.of((update) => update.docChanged && change.current(update.state.doc.toString())),
       LOOK,
-      ...(language === "HTML" || language === "CSS" ? [] : language === "JSON" ? [json(), linter(jsonParseLinter())] : [javascript(), javascriptLanguage.data.of({ autocomplete: completeFromList(start.current.words) }), syntaxErrors]),
+      grammar.of([]),
     ];
     const made = new EditorView({ parent, state: EditorState.create({ doc: start.current.value, extensions }) });
     view.current = made;
-    return () => made.destroy();
+    let here = true;
+    // Without its grammar, text is edited all the same.
+    languageOf(language, start.current.words).then((extension) => here && made.dispatch({ effects: grammar.reconfigure(extension) }), () => undefined);
+    return () => {
+      here = false;
+      made.destroy();
+    };
   }, [label, language]);
   useEffect(() => {
     const made = view.current;

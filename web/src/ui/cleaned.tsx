@@ -1,14 +1,9 @@
-// HTML and styles that functions of tenants make, cleaned: nothing in them runs, loads anything from elsewhere, or leaves its place.
+// HTML that functions of tenants make, cleaned: nothing in them runs, loads anything from elsewhere, or leaves its place.
 
 import DOMPurify from "dompurify";
-import { useEffect, useRef, type CSSProperties, type ReactElement } from "react";
+import { useEffect, useRef, type ReactElement } from "react";
+import { isLocalAddress } from "./cleanStyle";
 import { isLoadingStyle } from "./safeCss";
-
-/** Values in the address of a picture would tell another server what the viewer sees. */
-export function isLocalAddress(address: string): boolean {
-  // Browsers leave out tabs and line breaks within addresses.
-  return /^(data:image\/|blob:|\/(?!\/|\\)|#)/i.test(address.replace(/[\u0000-\u0020]/g, ""));
-}
 
 const ADDRESSES = new Set(["src", "xlink:href", "poster", "background", "data", "action", "formaction", "ping"]);
 const NOTHING: ReadonlySet<string> = new Set();
@@ -77,24 +72,10 @@ export function loadingAttributes(html: string): ReadonlySet<string> {
 }
 
 /** Shows HTML that a function of a tenant made. */
-export function CleanHtml({ html, className }: { html: string; className?: string | undefined }): ReactElement {
+export default function CleanHtml({ html, className }: { html: string; className?: string | undefined }): ReactElement {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
     host.current?.replaceChildren(cleanFragment(html));
   }, [html]);
   return <div ref={host} className={className} style={{ contain: "layout paint" }} />;
-}
-
-const STYLES = /^(color|background(Color)?|opacity|display|width|minWidth|maxWidth|height|fontSize|fontWeight|fontStyle|fontFamily|lineHeight|letterSpacing|text(Align|Decoration|Transform|Overflow|Shadow)|verticalAlign|whiteSpace|wordBreak|overflow|padding(Left|Right|Top|Bottom)?|border(Left|Right|Top|Bottom)?(Color|Width|Style|Radius)?|boxShadow|visibility)$/;
-
-/** Returns the styles of a result that only change how a cell looks. */
-export function cleanStyle(value: unknown): CSSProperties {
-  const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
-  return Object.fromEntries(
-    entries.flatMap(([name, one]) => {
-      const property = name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-      const text = typeof one === "number" ? String(one) : typeof one === "string" ? one : "";
-      return STYLES.test(property) && text !== "" && !isLoadingStyle(text) ? [[property, typeof one === "number" ? one : text]] : [];
-    }),
-  );
 }

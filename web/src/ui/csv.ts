@@ -6,7 +6,7 @@ export interface TextColumn<T> {
 }
 
 /** A leading `=`, `+`, `-` or `@` would be a formula in a spreadsheet, so such text gets an apostrophe. */
-const safeText = (text: string): string => (/^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text);
+export const safeText = (text: string): string => (/^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text);
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
 
@@ -48,6 +48,6 @@ export function saveBlob(blob: Blob, name: string): void {
 }
 
 /** Lets the browser save a text, or its parts, as a file. */
-export function download(name: string, text: string | string[]): void {
+export function download(name: string, text: string | BlobPart[]): void {
   saveBlob(new Blob(typeof text === "string" ? [text] : text, { type: name.endsWith(".json") ? "application/json" : "text/csv;charset=utf-8" }), name);
 }

@@ -14,6 +14,7 @@ import { useSession } from "@/app/session";
 import { actionsOf } from "@/dashboard/actions";
 import { BoardContext } from "@/dashboard/board";
 import { list, object, text, type DataKey, type Json } from "@/dashboard/model";
+import { askedBy } from "@/dashboard/questions";
 import type { EntityValues } from "@/dashboard/source";
 import { TimeContext } from "@/dashboard/time/control";
 import { boundsOf, type TimeWindow } from "@/dashboard/timeWindow";
@@ -69,6 +70,7 @@ export default function AlarmsTable({ widget, requests, act }: WidgetProps): Rea
   const allows = (name: string): boolean => settings[name] !== false;
   const rights = { ...may, acknowledge: may.acknowledge && allows("allowAcknowledgment"), clear: may.clear && allows("allowClear"), assign: may.assign && allows("allowAssign"), comment: may.comment && allows("displayActivity") };
   const request = requests[0];
+  const subscribe = useMemo(() => askedBy(widget.id), [widget.id]);
   const window = time?.window;
   const dated = filter.window !== undefined || filter.from !== undefined || filter.to !== undefined || window === undefined || window.all;
   // A window that ends now is told by its length, so that it needn't be asked for again each second.
@@ -100,6 +102,7 @@ export default function AlarmsTable({ widget, requests, act }: WidgetProps): Rea
             entityFields,
             latestValues,
           }}
+          subscribe={subscribe}
           columns={columns}
           sort={{ key: columns.find((column) => column.names.includes(stored.name))?.key ?? "createdTime", order: stored.order }}
           rights={{ ...rights, remove: false }}

@@ -18,7 +18,7 @@ export default function AttributesCard({ widget, sources }: WidgetProps): ReactE
     return <EmptyState>{t("No entities.")}</EmptyState>;
   }
   return (
-    <div className={classes["scroll"]}>
+    <div className={classes["scroll"]} tabIndex={0}>
       {all.slice(0, MOST).map(({ entity, keys }) => (
         <Table key={entity.id.id} mb="sm" aria-label={`${widget.title} ${entity.name}`.trim()} layout="fixed">
           <Table.Thead>

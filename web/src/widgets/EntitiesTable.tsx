@@ -13,7 +13,7 @@ import { SourceData } from "@/dashboard/sourceData";
 import { t } from "@/i18n";
 import { useConnection } from "@/live/socket";
 import { useFunctions } from "@/sandbox/functions";
-import { CSV_PAGE, saveCsv, type Saving } from "@/ui/csvFile";
+import { FILE_PAGE, saveRows, type Saving } from "@/ui/rowsFile";
 import { EmptyState, Waiting } from "@/ui/feedback";
 import { keyFilterOf, readColumnFilter } from "@/ui/grid/columnFilter";
 import { shownColumns, useArrangement } from "@/ui/grid/columns";
@@ -77,7 +77,7 @@ export default function EntitiesTable({ widget, requests, act, tools, rowTools }
     [columns, wanted],
   );
   const order = pageOrder(columns, sort.key, sort.order);
-  const rows = useEntityPages(requests, { pageSize: table.pagination ? pageSize : PAGE, search, order, keyFilters });
+  const rows = useEntityPages(widget.id, requests, { pageSize: table.pagination ? pageSize : PAGE, search, order, keyFilters });
   const from = table.pagination ? page * pageSize : 0;
   const count = table.pagination ? Math.max(0, Math.min(pageSize, rows.total - from)) : rows.total;
   const { want, rowAt } = rows;
@@ -97,11 +97,11 @@ export default function EntitiesTable({ widget, requests, act, tools, rowTools }
     const sources = requests.flatMap((request) => (request === undefined ? [] : [request]));
     const pages = sources.map((request) => async (n: number) => {
       const query = object(commandOf(request, Date.now())["query"]);
-      const pageLink = { pageSize: CSV_PAGE, page: n, textSearch: search === "" ? null : search, sortOrder: order };
+      const pageLink = { pageSize: FILE_PAGE, page: n, textSearch: search === "" ? null : search, sortOrder: order };
       const answer = await api.post<PageData<Json>>("/api/entitiesQuery/find", { ...query, keyFilters: [...request.keyFilters, ...keyFilters], pageLink });
       return { rows: SourceData.read(answer.data), hasNext: answer.hasNext, total: answer.totalElements };
     });
-    return saveCsv(widget.title || t("Entities"), shownColumns(columns, arrangement), pages, saving);
+    return saveRows(widget.title || t("Entities"), shownColumns(columns, arrangement), pages, saving);
   };
 
   if (first === undefined) {

@@ -9,13 +9,13 @@ import { latestOf, type EntityValues } from "@/dashboard/source";
 import type { DataKey, Json } from "@/dashboard/model";
 import { t } from "@/i18n";
 import { useFunctions } from "@/sandbox/functions";
-import { csvOf, download } from "@/ui/csv";
 import { EmptyState } from "@/ui/feedback";
 import { passes, readColumnFilter } from "@/ui/grid/columnFilter";
 import { shownColumns, useArrangement, type GridColumn } from "@/ui/grid/columns";
 import { Grid } from "@/ui/grid/Grid";
 import gridClasses from "@/ui/grid/grid.module.css";
 import { comparing, type GridSort } from "@/ui/grid/sorting";
+import { allAtOnce, saveRows } from "@/ui/rowsFile";
 import { datePattern } from "./dates";
 import { numeric } from "./postProcessing";
 import type { WidgetProps } from "./registry";
@@ -116,7 +116,7 @@ function EntityTab({ widget, act, entity }: WidgetProps & { entity: EntityValues
         onSearch={setTyped}
         filters={{ shown: filters.shown, toggle: () => setFilters(({ shown }) => ({ shown: !shown, values: {} })) }}
         total={rows.length}
-        save={() => download(`${widget.title || t("Values")} ${entity.name}.csv`, csvOf(shownColumns(columns, arrangement), rows))}
+        save={(saving) => saveRows(`${widget.title || t("Values")} ${entity.name}`, shownColumns(columns, arrangement), [allAtOnce(rows)], saving)}
       />
       <Grid
         label={`${widget.title || t("Values")} ${entity.name}`}

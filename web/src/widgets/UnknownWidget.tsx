@@ -11,7 +11,7 @@ import classes from "./widgets.module.css";
 export default function UnknownWidget({ widget, entities }: WidgetProps): ReactElement {
   const keys = widget.datasources.flatMap((source) => source.dataKeys);
   return (
-    <div className={classes["scroll"]}>
+    <div className={classes["scroll"]} tabIndex={0}>
       <Text size="sm" mb="xs">
         {t("Widgets of the type {type} can't be drawn yet. These are its values.", { type: widget.fqn })}
       </Text>

@@ -4,6 +4,7 @@ import { planOf } from "@/dashboard/plan";
 import { readTimeWindow } from "@/dashboard/timeWindow";
 import type { Alarm } from "@/alarms/alarm";
 import { alarmsAsked, alarmsWithin } from "./timeChart/AlarmMarks";
+import { alone, gapsOf } from "./timeChart/gaps";
 import { barSpan } from "./timeChart/bars";
 import { marksOf, rangeOf, timeTicks } from "./timeChart/scales";
 import { figuresOf, heightOf, prolonged, seriesOf } from "./timeChart/series";
@@ -24,6 +25,43 @@ test("series are laid side by side, with gaps where one has no point", () => {
   expect(tableOf([{ times: [1_000, 2_000], values: [4, 5] }, { times: [3_000], values: [7] }])).toEqual([[1, 2, 3], [4, 5, null], [null, null, 7]]);
   expect(stacked([[1, 2], [1, 2], [3, null]], ["a", "a"])).toEqual([[1, 2], [1, 2], [4, null]]);
   expect(stacked([[1], [1], [3]], ["a", undefined])).toEqual([[1], [1], [3]]);
+});
+
+const MINUTE = 60_000;
+const minutes = (...at: number[]): number[] => at.map((n) => n * MINUTE);
+const everyMinute = Array.from({ length: 40 }, (_, n) => n);
+
+test("lines are open only where their settings say so, and states never", () => {
+  expect(chartSettings(widgetOf("system.time_series_chart", {})).gaps).toBeUndefined();
+  expect(chartSettings(widgetOf("system.charts.basic_timeseries", { lineGaps: "usual" })).gaps).toBe("usual");
+  expect(chartSettings(widgetOf("system.line_chart", { lineGaps: "after", lineGapSeconds: 90 })).gaps).toBe(90_000);
+  expect(chartSettings(widgetOf("system.line_chart", { lineGaps: "after" })).gaps).toBeUndefined();
+  expect(chartSettings(widgetOf("system.state_chart", { lineGaps: "usual" })).gaps).toBeUndefined();
+  expect(gapsOf(minutes(0, 1, 500), undefined, MINUTE)).toEqual([]);
+});
+
+test("what is longer than usual is a gap", () => {
+  const late = minutes(...everyMinute, 40.3, 41, 43, 44);
+  expect(gapsOf(late, "usual", undefined)).toEqual([minutes(41, 43)]);
+  // Groups with values are a minute long; one without a value is missing.
+  expect(gapsOf(minutes(...everyMinute, 41, 42), "usual", MINUTE)).toEqual([minutes(39, 41)]);
+  // Values that come less often than groups follow each other are as usual as those that come each minute.
+  expect(gapsOf(minutes(0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55), "usual", MINUTE)).toEqual([]);
+  expect(gapsOf(minutes(0, 31, 59, 90, 120), "usual", "MONTH")).toEqual([]);
+  const long = Array.from({ length: 50_000 }, (_, n) => (n + (n > 30_001 ? 5 : 0)) * MINUTE);
+  expect(gapsOf(long, "usual", undefined)).toEqual([minutes(30_001, 30_007)]);
+  expect([gapsOf([], "usual", undefined), gapsOf([1], "usual", undefined)]).toEqual([[], []]);
+});
+
+test("a time of one's own is a gap, but never less than a group", () => {
+  expect(gapsOf(minutes(0, 1, 4, 9), 3 * MINUTE, undefined)).toEqual([minutes(4, 9)]);
+  expect(gapsOf(minutes(0, 10, 20, 40), MINUTE, 10 * MINUTE)).toEqual([minutes(20, 40)]);
+});
+
+test("points between gaps stand alone", () => {
+  const times = minutes(0, 10, 11, 20, 30, 31, 40);
+  expect(alone(times, gapsOf(times, 5 * MINUTE, undefined)).sort((a, b) => a - b)).toEqual(minutes(0, 20, 40));
+  expect(alone(times, [])).toEqual([]);
 });
 
 test("what can't be seen is thinned, and peaks stay", () => {

@@ -1,13 +1,17 @@
 // The main settings of widget types as declared forms, for the panel beside a widget that is edited.
 
 import type { Json } from "@/dashboard/model";
-import { isObject, type FormField, type FormValues } from "@/ui/form/values";
+import type { FormField, FormValues } from "@/ui/form/values";
+import { begunWith } from "./beginnings";
 import { CONTROL_FORMS } from "./control/forms";
+import { FURTHER_CONTROL_FORMS } from "./control/furtherForms";
 import { CARD_FORMS } from "./form/cards";
 import { CHART_FORMS } from "./form/charts";
 import { TABLE_FORMS } from "./form/tables";
 import { HOME_FORMS } from "./home/forms";
+import { INDICATOR_FORMS } from "./indicator/forms";
 import { INPUT_FORMS } from "./input/forms";
+import { LATEST_CHART_FORMS } from "./latestChart/forms";
 import { OLD_MAP_FORMS } from "./map/form/oldMaps";
 
 /** What can be set for the types whose names fit. */
@@ -29,7 +33,9 @@ export interface WidgetForm {
   settle?: (key: Json) => Json;
 }
 
-const FORMS: readonly WidgetForm[] = [...CONTROL_FORMS, ...INPUT_FORMS, ...HOME_FORMS, ...CHART_FORMS, ...TABLE_FORMS, ...CARD_FORMS, ...OLD_MAP_FORMS];
+const FORMS: readonly WidgetForm[] = [
+  ...CONTROL_FORMS, ...FURTHER_CONTROL_FORMS, ...INPUT_FORMS, ...HOME_FORMS, ...CHART_FORMS, ...LATEST_CHART_FORMS, ...TABLE_FORMS, ...INDICATOR_FORMS, ...CARD_FORMS, ...OLD_MAP_FORMS,
+];
 
 /** Returns the declared form of a widget type; none where only JSON says more. */
 export function formOf(fqn: string): WidgetForm | undefined {
@@ -37,12 +43,7 @@ export function formOf(fqn: string): WidgetForm | undefined {
   return FORMS.find((form) => form.names.test(name));
 }
 
-function over(begin: unknown, stored: unknown): unknown {
-  return stored === undefined ? begin : isObject(begin) && isObject(stored) ? Object.fromEntries([...new Set([...Object.keys(begin), ...Object.keys(stored)])].map((name) => [name, over(begin[name], stored[name])])) : stored;
-}
-
-/** Returns settings with what the form's type begins with where nothing is stored; what somebody has cleared stays empty. */
+/** Returns settings with what the form's type begins with where nothing is stored. */
 export function withBeginnings({ begin }: WidgetForm, settings: FormValues): FormValues {
-  const all = over(begin, settings);
-  return isObject(all) ? all : settings;
+  return begin === undefined ? settings : begunWith(begin, settings);
 }

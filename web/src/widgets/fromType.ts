@@ -1,6 +1,7 @@
 // A new widget as its type says it begins.
 
 import { list, number, object, text, type Json } from "@/dashboard/json";
+import { drawsLines } from "./timeChart/kinds";
 
 /** A widget that can be put on a dashboard, and how large it is there. */
 export interface NewWidget {
@@ -76,7 +77,8 @@ export function widgetOfType({ fqn, name, isSystem, descriptor }: StoredType): N
   const config: Json = {
     ...defaults,
     title: text(defaults["title"]) || name,
-    settings: object(defaults["settings"]),
+    // A new chart shows where values are missing; one that was made elsewhere connects its points as it did there.
+    settings: { ...(drawsLines(fqn) ? { lineGaps: "usual" } : {}), ...object(defaults["settings"]) },
     datasources: list(defaults["datasources"]).slice(0, 1).map((source) => chosenLater(object(source), type === "alarm")),
     actions: object(defaults["actions"]),
     ...ofKind(type, defaults),

@@ -52,13 +52,14 @@ const GAUGES: readonly DescribedKind[] = [
   { fqn: "system.analogue_compass", title: "Compass", type: "latest", size: DIAL, hint: "A direction in degrees" },
   { fqn: "system.wind_speed_and_direction", title: "Wind speed and direction", type: "latest", size: DIAL },
   { fqn: "system.signal_strength", title: "Signal strength", type: "latest", size: { sizeX: 4, sizeY: 4 } },
-  { fqn: "system.status_widget", title: "Status", type: "latest", size: { sizeX: 4, sizeY: 4 }, hint: "On or off, with an icon" },
+  { fqn: "system.status_widget", title: "Status", type: "latest", size: { sizeX: 4, sizeY: 4 }, settings: { padding: "8px" }, hint: "On or off, with an icon" },
   { fqn: "system.vertical_cylinder_tank", title: "Liquid level in a tank", type: "latest", size: { sizeX: 5, sizeY: 6 } },
 ];
 
 const ATTRIBUTE: Record<string, unknown> = { retrieveValueMethod: "attribute", valueKey: "value" };
 
 const CONTROLS: readonly DescribedKind[] = [
+  { fqn: "system.two_segment_button", title: "Button of two halves", type: "latest", size: CARD, keyless: true, settings: { initialState: { action: "GET_DASHBOARD_STATE", dataToValue: { type: "NONE", compareToValue: "default" } } }, hint: "One half is chosen by a state" },
   { fqn: "system.control_widgets.led_indicator", title: "LED indicator", type: "rpc", size: { sizeX: 4, sizeY: 4 }, settings: { ledColor: "#4caf50", performCheckStatus: false, retrieveValueMethod: "attribute", valueAttribute: "value" }, hint: "A lamp that is lit while something is on" },
   { fqn: "system.control_widgets.knob_control", title: "Knob", type: "rpc", size: { sizeX: 5, sizeY: 5 }, settings: { minValue: 0, maxValue: 100, initialValue: 50, getValueMethod: "getValue", setValueMethod: "setValue", requestTimeout: 5_000 }, hint: "Turned to set a number" },
   { fqn: "system.control_widgets.round_switch", title: "Round switch", type: "rpc", size: { sizeX: 4, sizeY: 4 }, settings: { ...ATTRIBUTE, setValueMethod: "setValue", requestTimeout: 5_000 } },

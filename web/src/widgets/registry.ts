@@ -58,6 +58,7 @@ const CONTROLS: Renderer[] = [
   keeping(/^slider$/, () => import("./control/Slider")),
   keeping(/^control_widgets\.knob_control$/, () => import("./control/Knob")),
   keeping(/^control_widgets\.led_indicator$/, () => import("./control/Led")),
+  keeping(/^status_widget$/, () => import("./control/Status")),
   keeping(/^control_widgets\.rpc_(debug_terminal|remote_shell)$/, () => import("./control/Terminal")),
   keeping(/^control_widgets\.persistent_table$/, () => import("./control/PersistentTable")),
   keeping(/^gpio_widgets\./, () => import("./control/Gpio")),
@@ -85,11 +86,11 @@ const HOME: Renderer[] = [
 ];
 
 /** The first one whose pattern fits is taken. */
-const RENDERERS: Renderer[] = [
+export const RENDERERS: readonly Renderer[] = [
   ...CONTROLS,
   ...HOME,
   { ...renderer(/^(time_series_chart|(line|bar|point|state)_chart|bar_chart_with_labels|charts\.(basic_timeseries|timeseries_bars_flot|state_chart))$|(^|_)range_chart(_with_background)?$/, () => import("./timeChart/TimeChart"), POINTS), lines: true },
-  renderer(/aggregated_value_card|chart_card(_with_background)?$/, () => import("./card/ChartCard"), POINTS),
+  renderer(/aggregated_value_card|chart_card(_with_background2?)?$/, () => import("./card/ChartCard"), POINTS),
   renderer(/^(cards|gateway_widgets)\.(markdown_card|html_card|html_value_card)$|^gateway_widgets\.gateway_status$/, () => import("./MarkupCard")),
   renderer(/^cards\.timeseries_table$/, () => import("./PointsTable"), POINTS),
   asking(/_admin_table$/, () => import("./AdminTable")),
@@ -98,11 +99,13 @@ const RENDERERS: Renderer[] = [
   asking(/^alarm_widgets\.alarms_table$/, () => import("./AlarmsTable")),
   renderer(/(^|\.)(alarm|entity)_count$/, () => import("./CountCard")),
   renderer(/^((horizontal_)?(pie|doughnut)|bars|polar_area|radar)$|^charts\.(bars|pie|\w+_chart_js)$/, () => import("./latestChart/LatestChart")),
-  renderer(/^battery_level$|^signal_strength$|^status_widget$|^wind_speed_and_direction(_with_background)?$/, () => import("./Indicator")),
-  renderer(/_tank$|liquid_level/, () => import("./Tank")),
+  renderer(/^battery_level$/, () => import("./indicator/Battery")),
+  renderer(/^signal_strength$/, () => import("./indicator/Signal")),
+  renderer(/^wind_speed_and_direction(_with_background)?$/, () => import("./indicator/Wind")),
+  renderer(/_tank$|liquid_level/, () => import("./indicator/Tank")),
   renderer(/progress_bar(_with_background)?$/, () => import("./card/ProgressBar")),
   renderer(/gauge|_justgage$|^analogue_|compass|^digital_gauges\.|_thermometer$|_speedometer$/, () => import("./gauge/Gauge")),
-  renderer(/^cards\.attributes_card$/, () => import("./AttributesCard")),
+  renderer(/^(cards|gateway_widgets)\.attributes_card$/, () => import("./AttributesCard")),
   renderer(/^cards\.label_widget$/, () => import("./LabelCard")),
   renderer(/^scada_symbol$/, () => import("./symbol/SymbolWidget")),
   renderer(/^(trip|route)_map$|^maps_v2\.(test|route_map\w*)$/, () => import("./map/MapWidget"), POINTS),

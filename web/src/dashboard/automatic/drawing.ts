@@ -105,7 +105,7 @@ export function listPart(alias: string, title: string, keys: readonly KnownKey[]
 }
 
 export function chartPart(alias: string, title: string, keys: readonly KnownKey[]): Part {
-  return { widget: widget("time_series_chart", "timeseries", title, { datasources: [entitySource(alias, keys)], settings: { showAlarms: true } }), sizeX: 12, sizeY: 6, phone: 4, stretches: true };
+  return { widget: widget("time_series_chart", "timeseries", title, { datasources: [entitySource(alias, keys)], settings: { showAlarms: true, lineGaps: "usual" } }), sizeX: 12, sizeY: 6, phone: 4, stretches: true };
 }
 
 const opening = (stateId: string): Json => ({ name: t("Open"), icon: "more_horiz", type: "openDashboardState", targetDashboardStateId: stateId, setEntityId: true });

@@ -83,6 +83,16 @@ test("two people's changes of different widgets are joined, and those of the sam
   expect(readDashboard(gone.merged).widgets.has("b")).toBe(false);
 });
 
+test("a widget that the other has deleted and that is kept has its places again", () => {
+  const mine = { ...DOCUMENT, widgets: { ...object(DOCUMENT["widgets"]), b: { config: { title: "mine" } } } };
+  const { merged, conflicts } = merge(DOCUMENT, mine, removeWidgets(DOCUMENT, "one", ["b"]));
+  expect(conflicts).toEqual(["widgets/b"]);
+  expect(readDashboard(merged).widgets.get("b")?.title).toBe("mine");
+  expect(placesOf(merged, "one").places.get("b")).toEqual(placesOf(DOCUMENT, "one").places.get("b"));
+  // What nobody has changed stays deleted.
+  expect(merge(DOCUMENT, DOCUMENT, removeWidgets(DOCUMENT, "one", ["b"])).merged).toEqual(removeWidgets(DOCUMENT, "one", ["b"]));
+});
+
 test("sizes are as large a part of a grid of other columns", () => {
   const grid = (columns: number): Json => editable({ widgets: {}, states: { s: { root: true, layouts: { main: { widgets: {}, gridSettings: { columns } } } } } });
   expect(sizeOn(grid(24), "s", { sizeX: 5, sizeY: 4 })).toEqual({ sizeX: 5, sizeY: 4 });

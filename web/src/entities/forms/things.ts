@@ -56,6 +56,7 @@ export const OTA_PACKAGE_FORM: FormField[] = [
 
 export const DASHBOARD_FORM: FormField[] = [
   { name: "title", label: "Title", required: true },
+  { name: "image", label: "Picture of the dashboard", type: "image", when: ({ id }) => id !== undefined },
   { name: "mobileHide", label: "Hidden in the mobile application", type: "boolean" },
   { name: "mobileOrder", label: "Place in the mobile application", type: "number" },
 ];

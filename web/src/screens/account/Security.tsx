@@ -1,7 +1,7 @@
-// What protects the own account: the password, and keys that programs use in its place.
+// What protects the own account: the password, keys that programs use in its place, and the sessions that are open.
 
 import { Button, CopyButton, Group, Stack, Text, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { claimsOf, getToken, saveTokens } from "@/api/session";
 import { ask } from "@/api/typed";
@@ -11,8 +11,10 @@ import { notify } from "@/ui/feedback";
 import { FieldsForm } from "@/ui/FieldsForm";
 import { ApiKeys } from "./ApiKeys";
 import { PasswordRules } from "./PasswordRules";
+import { OWN_SESSIONS, Sessions } from "./Sessions";
 
 function PasswordForm(): ReactElement {
+  const cache = useQueryClient();
   const [round, setRound] = useState(0);
   const policy = useQuery({ queryKey: ["password policy"], queryFn: () => ask("GET /api/noauth/userPasswordPolicy") });
   return (
@@ -32,6 +34,7 @@ function PasswordForm(): ReactElement {
         saveTokens(await ask("POST /api/auth/changePassword", { body: { currentPassword, newPassword } }));
         notify.ok(t("The password is changed. Other sessions have ended."));
         setRound(round + 1);
+        await cache.invalidateQueries({ queryKey: OWN_SESSIONS });
       }}
       more={({ newPassword }) => policy.data !== undefined && <PasswordRules policy={policy.data} password={typeof newPassword === "string" ? newPassword : ""} />}
     />
@@ -73,9 +76,13 @@ export default function Security(): ReactElement {
       </Title>
       <ApiKeys userId={user.id} />
       <Title order={2} size="h4">
+        {t("Sessions")}
+      </Title>
+      <Text maw={640}>{t("Each log-in opens a session. If there is one that you don't know, end it and change the password. A new password ends all other sessions of yours.")}</Text>
+      <Sessions />
+      <Title order={2} size="h4">
         {t("This session")}
       </Title>
-      <Text maw={640}>{t("A new password ends all other sessions of yours.")}</Text>
       <SessionToken />
     </Stack>
   );

@@ -12,7 +12,7 @@ import { nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { EmptyState, notify, Problem, Waiting } from "@/ui/feedback";
 import { AS_OPENED } from "@/ui/FieldsForm";
-import { isEmpty, isOnlyGroup, sampleOf } from "./automaticSample";
+import { hasNoValues, isEmpty, isOnlyGroup, sampleOf } from "./automaticSample";
 import { DashboardView } from "./DashboardView";
 
 /** How often it is looked whether the first value has come, milliseconds. */
@@ -28,7 +28,7 @@ export default function AutomaticTab({ entity }: { entity: Entity }): ReactEleme
     queryKey: ["automatic dashboard", entityType, id, name],
     queryFn: () => sampleOf(entity),
     ...AS_OPENED,
-    refetchInterval: ({ state }) => (state.data !== undefined && isEmpty(state.data) ? LOOK_MS : false),
+    refetchInterval: ({ state }) => (state.data !== undefined && hasNoValues(state.data) ? LOOK_MS : false),
   });
   const configuration = useMemo(() => {
     if (sample.data === undefined || isEmpty(sample.data)) {

@@ -1,8 +1,7 @@
 // The widgets of a state: one layout or two side by side, as the width of the page permits.
 
-import { SegmentedControl } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
-import { useContext, useEffect, useMemo, useState, type CSSProperties, type ReactElement, type ReactNode } from "react";
+import { lazy, Suspense, useContext, useEffect, useMemo, useState, type CSSProperties, type ReactElement, type ReactNode } from "react";
 import type { Act } from "@/dashboard/actions";
 import { BoardContext, type Embedded } from "@/dashboard/board";
 import { layoutFor, type DashboardState, type Layout, type Split } from "@/dashboard/grid";
@@ -11,12 +10,13 @@ import type { Dashboard } from "@/dashboard/model";
 import { PlaceContext } from "@/dashboard/place";
 import type { OpenState } from "@/dashboard/state";
 import type { TimeWindow } from "@/dashboard/timeWindow";
-import { t } from "@/i18n";
 import { cssUrl, useImage } from "@/ui/images";
 import { isImplicitGray, safeColor } from "@/widgets/color";
 import { actOn } from "./actions/run";
 import { WidgetFrame } from "./WidgetFrame";
 import classes from "./dashboard.module.css";
+
+const PartChoice = lazy(() => import("./PartChoice"));
 
 export interface BoardProps {
   model: Dashboard;
@@ -98,13 +98,9 @@ export function Board({ model, state, open, window, embedded }: BoardProps): Rea
   return (
     <div ref={ref} className={classes["layouts"]} data-narrow={narrow || undefined}>
       {isSplit && narrow && width > 0 && (
-        <SegmentedControl
-          className={classes["panes"] ?? ""}
-          aria-label={t("Part of the dashboard")}
-          value={shown}
-          onChange={(value) => setPicked(value === "right" ? "right" : "main")}
-          data={[{ value: "main", label: t("Left part") }, { value: "right", label: t("Right part") }]}
-        />
+        <Suspense>
+          <PartChoice shown={shown} onChoose={setPicked} />
+        </Suspense>
       )}
       {(!isSplit || !narrow || shown === "main") && <WidgetGrid key={`${state.id} main`} {...common} layout={layout} style={isSplit && !narrow ? left : {}} />}
       {state.right !== undefined && (!narrow || shown === "right") && <WidgetGrid key={`${state.id} right`} {...common} layout={state.right} style={narrow ? {} : right} />}

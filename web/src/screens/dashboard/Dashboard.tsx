@@ -2,7 +2,7 @@
 
 import { Button, Group, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, type ReactElement } from "react";
+import { lazy, Suspense, useEffect, useState, type ReactElement } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { api } from "@/api/client";
 import { useSession } from "@/app/session";
@@ -13,12 +13,13 @@ import { notify, Problem, Waiting } from "@/ui/feedback";
 import { useThingTitle } from "@/ui/pageTitle";
 import { readSettings } from "@/dashboard/settings";
 import { object } from "@/dashboard/model";
-import { DashboardMenu, Imported, OtherDashboards } from "./DashboardMenu";
+import { DashboardMenu, OtherDashboards } from "./DashboardMenu";
 import { DashboardView } from "./DashboardView";
-import { ShareButton } from "./ShareButton";
-import { draftOf, type StoredDashboard } from "./edit/editor";
+import { draftOf, type StoredDashboard } from "./edit/draft";
 
 const EditMode = lazy(() => import("./edit/EditMode"));
+const Imported = lazy(() => import("./Imported"));
+const ShareDialog = lazy(() => import("./ShareDialog"));
 
 /** Saves the dashboard, with the pictures and scripts that it uses, as a file that this product and ThingsBoard can bring in. */
 async function exportFile(id: string): Promise<void> {
@@ -31,6 +32,7 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
   const { user, authority } = useSession();
   const cache = useQueryClient();
   const [path] = useLocation();
+  const [sharing, setSharing] = useState(false);
   const [search, setSearch] = useSearchParams();
   const dashboard = useQuery({ queryKey: ["dashboard", id], queryFn: () => api.get<StoredDashboard>(`/api/dashboard/${id}`) });
   useThingTitle(dashboard.data === undefined ? undefined : nameOf(dashboard.data));
@@ -47,12 +49,13 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
   if (dashboard.isError) {
     return <Problem error={dashboard.error} />;
   }
-  const setEditing = (editing: boolean): void =>
+  const setParameter = (name: "edit" | "imported", on: boolean): void =>
     setSearch((before) => {
       const after = new URLSearchParams(before);
-      after.delete("edit");
-      return editing ? new URLSearchParams([...after, ["edit", "true"]]) : after;
+      after.delete(name);
+      return on ? new URLSearchParams([...after, [name, "true"]]) : after;
     });
+  const setEditing = (editing: boolean): void => setParameter("edit", editing);
   const flag = (name: string): boolean => search.get(name) === "true";
   const isBare = path.startsWith("/dashboard/");
   const mayEdit = authority === "TENANT_ADMIN" && !flag("readonly");
@@ -69,7 +72,8 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
   const more = <DashboardMenu dashboard={dashboard.data} mayEdit={mayEdit} onSaved={saved} />;
   return (
     <>
-      <Imported dashboard={dashboard.data} />
+      <Suspense>{sharing && <ShareDialog dashboard={dashboard.data} onChange={(changed) => saved({ ...dashboard.data, ...changed })} onClose={() => setSharing(false)} />}</Suspense>
+      <Suspense>{flag("imported") && <Imported configuration={dashboard.data.configuration} onClose={() => setParameter("imported", false)} />}</Suspense>
       <DashboardView
         key={id}
         id={id}
@@ -89,7 +93,11 @@ export default function Dashboard({ id }: { id: string }): ReactElement {
                 {t("Export")}
               </Button>
             )}
-            {mayEdit && <ShareButton dashboard={dashboard.data} onChange={(changed) => cache.setQueryData(["dashboard", id], { ...dashboard.data, ...changed })} />}
+            {mayEdit && (
+              <Button variant="default" onClick={() => setSharing(true)}>
+                {t("Share")}
+              </Button>
+            )}
             {!isBare && showsOthers && <OtherDashboards id={id} />}
             {!isBare && more}
           </>

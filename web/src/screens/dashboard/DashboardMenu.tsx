@@ -1,23 +1,20 @@
 // What can be done with a stored dashboard besides looking at it: its versions, the report on how it is drawn, other dashboards.
 
-import { Alert, Button, Menu, ScrollArea, Text, TextInput } from "@mantine/core";
+import { Button, Menu, ScrollArea, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useMemo, useState, type ReactElement } from "react";
-import { useLocation, useSearchParams } from "wouter";
+import { lazy, Suspense, useState, type ReactElement } from "react";
+import { useLocation } from "wouter";
 import { api } from "@/api/client";
 import type { Entity, PageData } from "@/api/types";
 import { useSession } from "@/app/session";
-import { dashboardDiff } from "@/dashboard/edit/dashboardDiff";
-import { countsOf, importReport } from "@/dashboard/report";
 import { KINDS, nameOf } from "@/entities/kinds";
 import { t } from "@/i18n";
-import { useMissingIcons } from "@/icons/drawings";
-import { notify, Problem } from "@/ui/feedback";
-import type { StoredDashboard } from "./edit/editor";
+import { Problem } from "@/ui/feedback";
+import type { StoredDashboard } from "./edit/draft";
 
 const ImportReport = lazy(() => import("./ImportReport"));
-const VersionsDialog = lazy(() => import("@/editing/VersionsDialog").then((part) => ({ default: part.VersionsDialog<StoredDashboard> })));
+const Versions = lazy(() => import("./Versions"));
 
 /** Leads to the other dashboards of whoever looks. */
 export function OtherDashboards({ id }: { id: string }): ReactElement | null {
@@ -67,10 +64,6 @@ export function DashboardMenu({ dashboard, mayEdit, onSaved }: MenuProps): React
   const [, go] = useLocation();
   const [shown, setShown] = useState<"report" | "versions">();
   const id = dashboard.id.id;
-  const restore = async (former: StoredDashboard): Promise<void> => {
-    onSaved(await api.post<StoredDashboard>("/api/dashboard", { ...dashboard, title: former.title ?? dashboard.title, configuration: former.configuration }));
-    notify.ok(t("Restored"));
-  };
   return (
     <>
       <Menu>
@@ -85,45 +78,8 @@ export function DashboardMenu({ dashboard, mayEdit, onSaved }: MenuProps): React
       </Menu>
       <Suspense>
         {shown === "report" && <ImportReport configuration={dashboard.configuration} opened onClose={() => setShown(undefined)} />}
-        {shown === "versions" && (
-          <VersionsDialog
-            path={`/api/dashboard/${id}/versions`}
-            opened
-            onClose={() => setShown(undefined)}
-            current={dashboard}
-            currentVersion={dashboard.version}
-            diff={(before, after) => dashboardDiff(before.configuration, after.configuration)}
-            restore={mayEdit ? restore : undefined}
-          />
-        )}
+        {shown === "versions" && <Versions dashboard={dashboard} mayEdit={mayEdit} onSaved={onSaved} onClose={() => setShown(undefined)} />}
       </Suspense>
     </>
-  );
-}
-
-/** Tells after an import what came over as it was. */
-export function Imported({ dashboard }: { dashboard: StoredDashboard }): ReactElement | null {
-  const [search, setSearch] = useSearchParams();
-  const [reading, setReading] = useState(false);
-  const isNew = search.get("imported") === "true";
-  const isMissing = useMissingIcons();
-  const counts = useMemo(() => (isNew ? countsOf(importReport(dashboard.configuration, isMissing)) : undefined), [isNew, dashboard.configuration, isMissing]);
-  if (counts === undefined) {
-    return null;
-  }
-  const close = (): void =>
-    setSearch((before) => {
-      const after = new URLSearchParams(before);
-      after.delete("imported");
-      return after;
-    });
-  return (
-    <Alert mb="sm" withCloseButton closeButtonLabel={t("Close")} onClose={close} color={counts.unknown > 0 ? "yellow" : "teal"}>
-      {t("Brought in: {native} widgets as they were made, {approximated} nearly, {code} with code, {unknown} not drawable.", { ...counts })}{" "}
-      <Button size="compact-sm" variant="default" onClick={() => setReading(true)}>
-        {t("See the report")}
-      </Button>
-      <Suspense>{reading && <ImportReport configuration={dashboard.configuration} opened onClose={() => setReading(false)} />}</Suspense>
-    </Alert>
   );
 }

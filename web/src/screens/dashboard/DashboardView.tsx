@@ -1,6 +1,7 @@
 // What a dashboard shows: states, time window, live widgets.
 
-import { useCallback, useMemo, type ReactElement, type ReactNode } from "react";
+import { Button } from "@mantine/core";
+import { useCallback, useMemo, useState, type ReactElement, type ReactNode } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { BoardContext } from "@/dashboard/board";
 import { readDashboard } from "@/dashboard/model";
@@ -74,11 +75,18 @@ export function DashboardView({ id, name, title, configuration, tools, hideToolb
     [id, goTo, location, search],
   );
   const { board, host } = useBoard({ id, title: name, shown, configuration, path, go, openDashboard });
+  const folds = hideToolbar !== true && !settings.hideToolbar && settings.isToolbarFolded;
+  const [unfolded, setUnfolded] = useState(false);
   const titleColor = settings.showTitle ? safeColor(settings.titleColor) : undefined;
   const view = (
     <div className={classes["board"]} data-scope={scope} data-styled={settings.css !== "" || undefined} data-filled={fill.filled || undefined}>
       {hideToolbar !== true && settings.hideToolbar && corner}
-      {hideToolbar !== true && !settings.hideToolbar && (
+      {folds && (
+        <Button size="compact-xs" variant="subtle" display="block" ms="auto" aria-expanded={unfolded} onClick={() => setUnfolded(!unfolded)}>
+          {t(unfolded ? "Fold the toolbar" : "Open the toolbar")}
+        </Button>
+      )}
+      {hideToolbar !== true && !settings.hideToolbar && (!folds || unfolded) && (
         <BoardTools
           shown={shown}
           path={path}

@@ -1,16 +1,16 @@
 // What a widget has asked the server for, how long the answer took, what came, and why nothing did.
 
-import { Alert, Code, Group, Stack, Table, Tabs, Text, Title } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import type { ReactElement } from "react";
 import { whyEmpty } from "@/dashboard/emptiness";
+import type { Datasource } from "@/dashboard/model";
+import { useQuestions, whyNothing, type Question } from "@/dashboard/questions";
 import { traceOf } from "@/dashboard/sharedSource";
 import { useSources, type SourceRequest } from "@/dashboard/source";
-import type { Datasource } from "@/dashboard/model";
-import { formatTime, t } from "@/i18n";
-import { rowsOf } from "./rows";
-
-/** More rows than these are read better in the file that the widget saves. */
-const SHOWN = 200;
+import { SourceData } from "@/dashboard/sourceData";
+import { t } from "@/i18n";
+import { DataSection } from "./DataSection";
+import { alarmRows, rowsOf } from "./rows";
 
 interface InspectorProps {
   requests: readonly (SourceRequest | undefined)[];
@@ -27,66 +27,32 @@ export default function DataInspector({ requests, sources }: InspectorProps): Re
       {values.map((one, n) => {
         const request = requests[n];
         const trace = request === undefined ? undefined : traceOf(JSON.stringify(request));
-        const why = whyEmpty(one, request, trace?.answeredAt !== undefined);
-        const rows = rowsOf([one]);
-        return (
-          <section key={n} aria-label={t("Source {n}", { n: n + 1 })}>
-            <Title order={3} size="h5">
-              {t("Source {n}", { n: n + 1 })}
-            </Title>
-            {trace !== undefined && (
-              <Group gap="xs" my="xs">
-                <Text size="sm">
-                  {trace.answeredAt === undefined
-                    ? t("asked at {time}, not answered yet", { time: formatTime(trace.askedAt) })
-                    : t("answered after {ms} ms; {n} answers, {entities} entities, {rows} values", { ms: trace.answeredAt - trace.askedAt, n: trace.answers, entities: one.entities.length, rows: rows.length })}
-                </Text>
-                {one.total > one.entities.length && <Text size="sm">{t("{n} of {total} entities are shown", { n: one.entities.length, total: one.total })}</Text>}
-              </Group>
-            )}
-            {why !== undefined && (
-              <Alert color="yellow" mb="xs">
-                {why}
-              </Alert>
-            )}
-            <Tabs defaultValue="values" keepMounted={false}>
-              <Tabs.List>
-                <Tabs.Tab value="values">{t("Values")}</Tabs.Tab>
-                <Tabs.Tab value="asked">{t("What was asked")}</Tabs.Tab>
-              </Tabs.List>
-              <Tabs.Panel value="values">
-                <Table.ScrollContainer minWidth={300} maxHeight={360}>
-                  <Table stickyHeader aria-label={t("Values that came")}>
-                    <Table.Thead>
-                      <Table.Tr>
-                        {["Entity", "Key", "Time", "Value"].map((name) => (
-                          <Table.Th key={name}>{t(name)}</Table.Th>
-                        ))}
-                      </Table.Tr>
-                    </Table.Thead>
-                    <Table.Tbody>
-                      {rows.slice(-SHOWN).map((row, at) => (
-                        <Table.Tr key={at}>
-                          <Table.Td>{row.entity}</Table.Td>
-                          <Table.Td>{row.key}</Table.Td>
-                          <Table.Td>{row.ts === 0 ? "" : formatTime(row.ts)}</Table.Td>
-                          <Table.Td style={{ overflowWrap: "anywhere" }}>{row.value.slice(0, 300)}</Table.Td>
-                        </Table.Tr>
-                      ))}
-                    </Table.Tbody>
-                  </Table>
-                </Table.ScrollContainer>
-                {rows.length > SHOWN && <Text size="xs">{t("The last {n} of {total}; the file of the widget has all.", { n: SHOWN, total: rows.length })}</Text>}
-              </Tabs.Panel>
-              <Tabs.Panel value="asked">
-                <Code block tabIndex={0} mah={360} style={{ overflow: "auto" }}>
-                  {trace === undefined ? t("Nothing was asked.") : JSON.stringify(trace.asked, null, 2)}
-                </Code>
-              </Tabs.Panel>
-            </Tabs>
-          </section>
-        );
+        return <DataSection key={n} title={t("Source {n}", { n: n + 1 })} trace={trace} came={one.entities.length} total={one.total} rows={rowsOf([one])} why={whyEmpty(one, request, trace?.answeredAt !== undefined)} />;
       })}
+    </Stack>
+  );
+}
+
+/** A tree asks once for each open node, so that there may be many; the latest are shown. */
+const MOST_QUESTIONS = 20;
+
+function rowsOfQuestion(question: Question): ReturnType<typeof rowsOf> {
+  return question.isOfAlarms ? alarmRows(question.answer()) : rowsOf([{ entities: SourceData.read(question.answer()) }]);
+}
+
+/** The same of a widget that asks page by page: the pages that are in view. */
+export function QuestionInspector({ widget }: { widget: string }): ReactElement {
+  const questions = useQuestions(widget);
+  const shown = questions.slice(-MOST_QUESTIONS);
+  if (shown.length === 0) {
+    return <Text>{t("Nothing is asked at present: no entity is chosen, or the widget is out of view.")}</Text>;
+  }
+  return (
+    <Stack>
+      {questions.length > shown.length && <Text size="sm">{t("The latest {n} of {total} questions", { n: shown.length, total: questions.length })}</Text>}
+      {shown.map((question, n) => (
+        <DataSection key={n} title={t("Question {n}", { n: questions.length - shown.length + n + 1 })} trace={question.trace} came={question.answer().length} total={question.total} rows={rowsOfQuestion(question)} why={whyNothing(question)} ofAlarms={question.isOfAlarms} />
+      ))}
     </Stack>
   );
 }

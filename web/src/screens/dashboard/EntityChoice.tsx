@@ -56,7 +56,7 @@ interface ChoiceProps {
   onChange: (choices: Choices) => void;
 }
 
-export function EntityChoice({ model, params, choices, onChange }: ChoiceProps): ReactElement | null {
+export default function EntityChoice({ model, params, choices, onChange }: ChoiceProps): ReactElement | null {
   const offered = [...model.aliases.values()].filter(isChoice).flatMap((alias) => {
     const filter = resolveAlias(alias.filter, params);
     return filter === undefined ? [] : [{ alias, filter }];

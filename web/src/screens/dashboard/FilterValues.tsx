@@ -43,13 +43,10 @@ interface FilterProps {
   onChange: (values: Values) => void;
 }
 
-export function FilterValues({ model, values, onChange }: FilterProps): ReactElement | null {
+export default function FilterValues({ model, values, onChange }: FilterProps): ReactElement {
   const [draft, setDraft] = useState<Values>(values);
   const [opened, setOpened] = useState(false);
   const offered = [...model.filters.values()].map((filter) => ({ filter, fields: userValues(filter) })).filter(({ fields }) => fields.length > 0);
-  if (offered.length === 0) {
-    return null;
-  }
   const put = (id: string, field: UserValue, value: unknown): void => setDraft((before) => new Map(before).set(id, new Map(before.get(id)).set(field.path, value)));
   const apply = (next: Values): void => {
     onChange(next);

@@ -145,8 +145,8 @@ export const WidgetFrame = memo(function WidgetFrame({ widget: stored, model, pa
           <WindowPicker control={time} rules={rulesOf(widget.timeWindow)} small name={title || widget.fqn} />
         )}
       </header>
-      <WidgetTools title={title || widget.fqn} section={section} values={renderer.asksItself ? undefined : shown.filter(({ role }) => role !== "least" && role !== "greatest")} requests={wanted} fill={widget.config["enableFullscreen"] === false ? undefined : fill} table={renderer.lines === true ? { shown: asTable, toggle: () => setAsTable(!asTable) } : undefined} />
-      <div className={classes["body"]}>
+      <WidgetTools id={widget.id} title={title || widget.fqn} section={section} values={renderer.asksItself ? undefined : shown.filter(({ role }) => role !== "least" && role !== "greatest")} requests={wanted} fill={widget.config["enableFullscreen"] === false ? undefined : fill} table={renderer.lines === true ? { shown: asTable, toggle: () => setAsTable(!asTable) } : undefined} />
+      <div className={classes["body"]} data-body>
         {problem !== undefined && <EmptyState>{problem}</EmptyState>}
         {unresolved ? (
           <EmptyState>{t("No entity is chosen for this.")}</EmptyState>

@@ -1,12 +1,11 @@
-// What can be done with any widget: its values as CSV and JSON, its drawing as PNG, full screen, and what it asked for.
+// What can be done with any widget: its values as CSV and JSON, its picture as PNG, full screen, and what it asked for.
 
-import { ActionIcon, Drawer, Menu } from "@mantine/core";
+import { ActionIcon, Menu } from "@mantine/core";
 import { lazy, Suspense, useState, type ReactElement, type RefObject } from "react";
 import type { SourceRequest, SourceValues } from "@/dashboard/source";
 import { formatTime, t } from "@/i18n";
-import { csvOf, download, tableText } from "@/ui/csv";
-import { notify, Waiting } from "@/ui/feedback";
-import { drawPng } from "./png";
+import { csvOf, download, saveBlob, tableText } from "@/ui/csv";
+import { notify } from "@/ui/feedback";
 import { rowsOf, type Row } from "./rows";
 import type { Fill } from "./useFill";
 import classes from "./dashboard.module.css";
@@ -18,9 +17,11 @@ const columns = (): { label: string; text: (row: Row) => string }[] => [
   { label: t("Value"), text: (row) => row.value },
 ];
 
-const DataInspector = lazy(() => import("./DataInspector"));
+const DataDrawer = lazy(() => import("./DataDrawer"));
 
 interface ToolsProps {
+  /** The widget. */
+  id: string;
   title: string;
   section: RefObject<HTMLElement | null>;
   /** What it shows; widgets that ask page by page save it themselves. */
@@ -32,28 +33,32 @@ interface ToolsProps {
   table?: { shown: boolean; toggle: () => void } | undefined;
 }
 
-export function WidgetTools({ title, section, values, requests, fill, table }: ToolsProps): ReactElement | null {
+export function WidgetTools({ id, title, section, values, requests, fill, table }: ToolsProps): ReactElement {
   const [inspected, setInspected] = useState(false);
   const png = async (): Promise<void> => {
-    const drawing = section.current?.querySelector<HTMLCanvasElement | SVGSVGElement>("canvas, svg[data-drawing]");
-    if (drawing === null || drawing === undefined) {
-      notify.error(t("This widget has no drawing; save its values as CSV instead."));
+    const drawn = section.current;
+    if (drawn === null) {
       return;
     }
-    await drawPng(drawing, `${title} ${formatTime(Date.now())}.png`);
+    try {
+      const { hasFrame, pictureOf } = await import("./picture");
+      if (hasFrame(drawn)) {
+        throw new Error("This widget is drawn in a frame of its own, of which no picture can be taken. Take one of the screen, or save the values as CSV.");
+      }
+      saveBlob(await pictureOf(drawn), `${title} ${formatTime(Date.now())}.png`);
+    } catch (error) {
+      notify.error(error);
+    }
   };
   const copy = (shown: SourceValues[]): void => {
     const rows = rowsOf(shown);
     navigator.clipboard.writeText(tableText(columns(), rows)).then(() => notify.ok(t("{n} copied", { n: rows.length })), notify.error);
   };
-  if (values === undefined && fill === undefined) {
-    return null;
-  }
   return (
     <>
       <Menu position="bottom-end" withinPortal>
         <Menu.Target>
-          <ActionIcon className={classes["menu"] ?? ""} size="sm" variant="subtle" color="gray" aria-label={t(values === undefined ? "More of {title}" : "Save what {title} shows", { title })}>
+          <ActionIcon data-omit className={classes["menu"] ?? ""} size="sm" variant="subtle" color="gray" aria-label={t(values === undefined ? "More of {title}" : "Save what {title} shows", { title })}>
             ⋮
           </ActionIcon>
         </Menu.Target>
@@ -62,20 +67,18 @@ export function WidgetTools({ title, section, values, requests, fill, table }: T
             <>
               <Menu.Item onClick={() => download(`${title}.csv`, csvOf(columns(), rowsOf(values)))}>CSV</Menu.Item>
               <Menu.Item onClick={() => download(`${title}.json`, JSON.stringify(rowsOf(values), null, 2))}>JSON</Menu.Item>
-              <Menu.Item onClick={() => void png()}>PNG</Menu.Item>
               {/* Browsers have a clipboard for pages of HTTPS and of their own machine alone. */}
               {isSecureContext && <Menu.Item onClick={() => copy(values)}>{t("Copy the values")}</Menu.Item>}
-              <Menu.Divider />
-              <Menu.Item onClick={() => setInspected(true)}>{t("Data and questions")}</Menu.Item>
             </>
           )}
+          <Menu.Item onClick={() => void png()}>PNG</Menu.Item>
+          <Menu.Divider />
+          <Menu.Item onClick={() => setInspected(true)}>{t("Data and questions")}</Menu.Item>
           {table !== undefined && <Menu.Item onClick={table.toggle}>{t(table.shown ? "Show as a chart" : "Show as a table")}</Menu.Item>}
           {fill !== undefined && <Menu.Item onClick={fill.toggle}>{t(fill.filled ? "Leave full screen" : "Full screen")}</Menu.Item>}
         </Menu.Dropdown>
       </Menu>
-      <Drawer opened={inspected} onClose={() => setInspected(false)} position="right" size="lg" title={t("Data of {title}", { title })} closeButtonProps={{ "aria-label": t("Close") }}>
-        <Suspense fallback={<Waiting />}>{inspected && values !== undefined && <DataInspector requests={requests} sources={values.map(({ source }) => source)} />}</Suspense>
-      </Drawer>
+      <Suspense>{inspected && <DataDrawer title={title} widget={id} requests={requests} sources={values?.map(({ source }) => source)} onClose={() => setInspected(false)} />}</Suspense>
     </>
   );
 }

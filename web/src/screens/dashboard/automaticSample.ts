@@ -72,4 +72,7 @@ export async function sampleOf(entity: Entity): Promise<Sample> {
   return { keys, group };
 }
 
+/** Whether no value of anything is known yet: a group may have entities that have sent nothing. */
+export const hasNoValues = ({ keys, group }: Sample): boolean => !hasKeys(keys) && !hasKeys(group?.keys ?? []);
+
 export const isEmpty = ({ keys, group }: Sample): boolean => !hasKeys(keys) && group === undefined;

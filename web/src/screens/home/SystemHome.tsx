@@ -6,6 +6,7 @@ import { NULL_ID } from "@/entities/kinds";
 import { formatNumber, t } from "@/i18n";
 import { useLatestValues, useValue, type LatestValues } from "@/live/latest";
 import { Problem } from "@/ui/feedback";
+import Activity from "./Activity";
 import { PercentChart } from "./PercentChart";
 import { Figure, NewestOfKind, NextSteps, Panel, useTotal } from "./parts";
 import { FeatureList, ServersTable, sizeOf, useCountOfAll, useFeatures, useSystemInfo, VersionLine } from "./SystemParts";
@@ -62,6 +63,7 @@ export default function SystemHome(): ReactElement {
           <Resource key={name} name={name} values={values} now={node?.[name] ?? undefined} of={sizeOf(node, name)} />
         ))}
       </SimpleGrid>
+      <Activity />
       <NextSteps
         steps={[
           { label: "Add a tenant with an administrator", to: "/tenants", done: tenants === undefined ? undefined : tenants > 0 },

@@ -9,7 +9,11 @@ import { pathOf } from "@/entities/kinds";
 import { t } from "@/i18n";
 import { Ago, TextLink } from "@/ui/feedback";
 import { wordsOf } from "@/ui/form/values";
-import { Figure, Newest, NewestOfKind, NextSteps, Soft, useShortest, useTotal } from "./parts";
+import { loadable } from "@/ui/loadable";
+import { Figure, Newest, NewestOfKind, NextSteps, Panel, Soft, useShortest, useTotal } from "./parts";
+
+const Activity = loadable(() => import("./Activity"));
+const LinkList = loadable(() => import("@/widgets/home/LinkList"));
 
 interface Alarm {
   id: EntityId;
@@ -114,11 +118,17 @@ export default function ThingsHome(): ReactElement {
         <Figure label="Critical alarms" value={useTotal("/api/v2/alarms", { statusList: "ACTIVE", severityList: "CRITICAL" })} to="/alarms/alarms?severity=CRITICAL" bad />
       </SimpleGrid>
       {isTenant && <TenantSteps devices={devices} online={online} />}
+      {isTenant && <Activity />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         <ActiveAlarms />
         {isTenant ? <Changes /> : <NewestOfKind title="Dashboards" type="DASHBOARD" />}
         <NewestOfKind title="Newest devices" type="DEVICE" />
         {isTenant && <NewestOfKind title="Newest dashboards" type="DASHBOARD" />}
+        {isTenant && (
+          <Panel title="Quick links">
+            <LinkList columns={2} />
+          </Panel>
+        )}
       </SimpleGrid>
     </Stack>
   );

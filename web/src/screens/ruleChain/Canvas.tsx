@@ -7,6 +7,7 @@ import { useEffect, useMemo, useState, type DragEvent, type ReactElement } from 
 import { t, useLanguage } from "@/i18n";
 import { nodeOf } from "@/ruleChain/components";
 import { addNode, move, reach, setFirst } from "@/ruleChain/edits";
+import { carried } from "@/ruleChain/frames";
 import { NODE } from "@/ruleChain/layout";
 import { placeOf, type ChainDocument } from "@/ruleChain/model";
 import { notify } from "@/ui/feedback";
@@ -84,6 +85,18 @@ function wiresOf(chain: ChainDocument, counts: ReadonlyMap<string, string>, chos
   return chain.first === undefined ? edges : [{ id: ENTRY, source: ENTRY, target: chain.first, selectable: false, focusable: false, markerEnd: { type: MarkerType.ArrowClosed }, ariaLabel: t("To the first node") }, ...edges];
 }
 
+/** Adds to what is moved what lies within the frames among it. A frame that is made larger moves, too, but carries nothing: that is no drag. */
+function withCarried(chain: ChainDocument, changes: NodeChange<Box>[]): NodeChange<Box>[] {
+  const drags = changes.flatMap((change) => (change.type === "position" && change.position !== undefined && change.dragging !== undefined ? [{ ...change, position: change.position }] : []));
+  const [first] = drags;
+  if (first === undefined) {
+    return changes;
+  }
+  const moved = new Map(drags.map(({ id, position }) => [id, position]));
+  const more = [...carried(chain, moved)].filter(([id]) => !moved.has(id));
+  return [...changes, ...more.map(([id, position]): NodeChange<Box> => ({ type: "position", id, position, dragging: first.dragging === true }))];
+}
+
 /** What whoever hears the page is told of boxes, wires and buttons. Boxes are moved by the arrows; the editor deletes, and Ctrl+Z brings back. */
 const spoken = (): Partial<AriaLabelConfig> => ({
   "node.a11yDescription.default": t("Enter or space selects a node. Arrows move it, Delete removes it, Escape gives it up."),
@@ -115,7 +128,8 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
   const counts = useMemo(() => countsOf(chain, marks.wires, live), [chain, marks.wires, live]);
   const edges = useMemo(() => wiresOf(chain, counts, wire), [chain, counts, wire]);
 
-  const changed = (changes: NodeChange<Box>[]): void => {
+  const changed = (given: NodeChange<Box>[]): void => {
+    const changes = withCarried(chain, given);
     setBoxes((before) => applyNodeChanges(changes, before));
     const ended = changes.flatMap((change) => (change.type === "position" && change.dragging === false && change.position !== undefined ? [[change.id, change.position] as const] : []));
     if (ended.length > 0) {
@@ -183,6 +197,8 @@ export function Canvas({ onWire, onLetGo }: CanvasProps): ReactElement {
         }}
         onEdgeDoubleClick={(_event, { source, target }) => link(source, target)}
         deleteKeyCode={null}
+        // A selected frame would come to lie above the nodes within it.
+        elevateNodesOnSelect={false}
         selectionKeyCode="Shift"
         multiSelectionKeyCode={["Control", "Meta", "Shift"]}
         minZoom={0.1}

@@ -1,17 +1,17 @@
 // Messages and errors of the nodes that keep them, live; one message can be followed on its way.
 
-import { Badge, Button, Code, Group, Select, Stack, Text } from "@mantine/core";
+import { Button, Group, Select, Stack, Text } from "@mantine/core";
 import { useEffect, useRef, useState, type ReactElement } from "react";
 import { useSession } from "@/app/session";
 import { eventFilter, NODE_FILTERS } from "@/entities/eventFilters";
 import { t } from "@/i18n";
-import { Ago, EmptyState, messageOf, notify } from "@/ui/feedback";
+import { EmptyState, messageOf, notify } from "@/ui/feedback";
 import type { GridSort } from "@/ui/grid/sorting";
 import { FilterForm } from "@/ui/list/FilterForm";
 import { useListState } from "@/ui/list/state";
+import { DebugEvents } from "./DebugEvents";
 import { NO_MARKS, useEditor } from "./editor";
 import { follow, lookAgain, newWatch, type DebugEvent } from "./events";
-import classes from "./ruleChain.module.css";
 
 const EVERY_MS = 2_000;
 const NEWEST: GridSort = { key: "createdTime", order: "DESC" };
@@ -118,27 +118,7 @@ export default function DebugPanel(): ReactElement {
         </Group>
       )}
       {shown.length === 0 && <EmptyState>{Object.keys(filter).length > 1 ? t("Nothing that matches the filter has come since this view was opened.") : t("Nothing has come since this view was opened. Switch debug on at a node, and save.")}</EmptyState>}
-      <ul className={classes["events"]} aria-label={t("Events")}>
-        {(way === undefined ? shown : way).map((event) => (
-          <li key={event.id.id}>
-            <Group gap={6}>
-              <Badge size="xs" variant="outline" color={event.body.error ? "red" : "gray"} c="inherit">
-                {event.body.type}
-              </Badge>
-              <b>{name(event.node)}</b> {event.body.relationType} <Ago ts={event.createdTime} />
-              {event.body.msgId !== undefined && way === undefined && (
-                <Button size="compact-xs" variant="subtle" onClick={() => start(event.body.msgId ?? "")}>
-                  {t("Follow")}
-                </Button>
-              )}
-            </Group>
-            <div>
-              {event.body.msgType} <Code>{event.body.data}</Code>
-            </div>
-            {event.body.error !== undefined && event.body.error !== "" && <Text size="xs" c="var(--mantine-color-error)">{event.body.error}</Text>}
-          </li>
-        ))}
-      </ul>
+      <DebugEvents events={way ?? shown} {...(way === undefined ? { onFollow: start } : {})} />
     </Stack>
   );
 }

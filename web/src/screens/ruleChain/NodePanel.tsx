@@ -9,37 +9,33 @@ import { INPUT_NODE, isRecord, type ChainNode, type Json } from "@/ruleChain/mod
 import { Waiting } from "@/ui/feedback";
 import { derive, type Schema } from "@/ui/schemaForm/schema";
 import { SchemaForm } from "@/ui/schemaForm/SchemaForm";
-import { debugOf } from "./boxes";
+import { debugChoices, debugOf, debugSettings, minutesLeft } from "./debug";
 import { useEditor } from "./editor";
 import { nodeField, Picker } from "./nodeFields";
 
 const ScriptPanel = lazy(() => import("./ScriptPanel"));
 
-/** How long all messages can be kept from saving on; the tenant profile may allow less. */
-const MINUTES = [5, 15, 60];
-
 function Debug({ node, change }: { node: ChainNode; change: (patch: Json) => void }): ReactElement {
-  const settings = isRecord(node.stored["debugSettings"]) ? node.stored["debugSettings"] : {};
+  const settings = node.stored["debugSettings"];
   const mode = debugOf(settings);
-  const set = (minutes: number | undefined, failuresEnabled: boolean): void =>
-    change({ debugSettings: { failuresEnabled, allEnabled: false, allEnabledUntil: minutes === undefined ? 0 : Date.now() + minutes * 60_000 } });
+  const left = minutesLeft(settings);
   return (
     <Group gap="xs" align="end">
       <Select
         size="xs"
         label={t("Debug: keep messages")}
         allowDeselect={false}
-        value={mode === "all" ? "all" : mode}
-        data={[
-          { value: "off", label: t("none") },
-          { value: "failures", label: t("failures only") },
-          ...MINUTES.map((n) => ({ value: String(n), label: t("all for {n} minutes", { n }) })),
-          ...(mode === "all" ? [{ value: "all", label: t("all at present") }] : []),
-        ]}
-        onChange={(next) => next !== null && next !== "all" && set(Number(next) > 0 ? Number(next) : undefined, next !== "off")}
+        value={mode}
+        data={debugChoices(mode, t("all at present"))}
+        onChange={(next) => {
+          const chosen = next === null ? undefined : debugSettings(next);
+          if (chosen !== undefined) {
+            change({ debugSettings: chosen });
+          }
+        }}
       />
       <Text size="xs" c="var(--soft-text)">
-        {t("From saving on.")}
+        {left === undefined ? t("From saving on.") : t("For {n} more minutes, from saving on.", { n: left })}
       </Text>
     </Group>
   );
@@ -133,7 +129,7 @@ export function NodePanel({ node, onWire }: { node: ChainNode; onWire: (from: st
           </Button>
           {testing && (
             <Suspense fallback={<Waiting />}>
-              <ScriptPanel node={node} {...script} onClose={() => setTesting(false)} onChange={(text) => change({ configuration: { ...(isRecord(stored.configuration) ? stored.configuration : {}), [script.field]: text } })} />
+              <ScriptPanel node={node} {...script} onClose={() => setTesting(false)} />
             </Suspense>
           )}
         </>

@@ -1,6 +1,6 @@
 // The editor of a rule chain.
 
-import { Badge, Button, Group, Menu, Modal, Select, Stack, Tabs, Text, Title } from "@mantine/core";
+import { Badge, Button, Group, Menu, Modal, Select, Tabs, Text, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { lazy, Suspense, useRef, useState, type ReactElement } from "react";
@@ -13,13 +13,13 @@ import { addNode, connect, move, reach, setRemark } from "@/ruleChain/edits";
 import { ruleChainDiff } from "@/ruleChain/diff";
 import { writeFile } from "@/ruleChain/file";
 import { arrange, NODE } from "@/ruleChain/layout";
-import { newKey, placeOf, type Remark } from "@/ruleChain/model";
+import { newKey, placeOf, writeChain, type ChainDocument, type Remark } from "@/ruleChain/model";
 import { download } from "@/ui/csv";
 import { notify, Problem, TextLink, Waiting } from "@/ui/feedback";
 import { useThingTitle } from "@/ui/pageTitle";
 import { Canvas } from "./Canvas";
 import { EditorContext, loadChain, NO_MARKS, useEditor, useNewEditor, type Loaded } from "./editor";
-import { DiffView } from "@/editing/DiffView";
+import { ConflictDialog, NewerNotice } from "@/editing/Conflict";
 import { Leaving } from "@/editing/Leaving";
 import { NodePanel } from "./NodePanel";
 import { NodeTypes } from "./NodeTypes";
@@ -36,31 +36,30 @@ interface Wanted {
   to: string;
 }
 
-function Conflict(): ReactElement {
-  const { conflict, setConflict, save, drop, entity, metadata, id } = useEditor();
-  const theirs = useQuery({ queryKey: ["chain of others", id], enabled: conflict, gcTime: 0, queryFn: () => api.get<unknown>(`/api/ruleChain/${id}/metadata`) });
+/** A chain as differences are told of it. */
+const told = (chain: ChainDocument): unknown => writeChain(chain, { remarks: chain.remarks.map(({ key: _key, ...remark }) => remark) });
+
+function Others(): ReactElement {
+  const { base, chain, conflict, closeConflict, dirty, drop, entity, look, metadata, newer, saveOver } = useEditor();
+  const take = (): void => void drop().then(closeConflict, notify.error);
   return (
-    <Modal opened={conflict} onClose={() => setConflict(false)} size="xl" title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
-      <Text mb="md">{t("Keep your chain, or take that of the other? Yours can be exported before.")}</Text>
-      {theirs.isError && <Problem error={theirs.error} />}
-      {theirs.data !== undefined && conflict && (
-        <Stack mb="md" mah="45vh" style={{ overflow: "auto" }} tabIndex={0} role="region" aria-label={t("Theirs beside yours")}>
-          <Title order={2} size="h5">
-            {t("Theirs beside yours")}
-          </Title>
-          <DiffView changes={ruleChainDiff(theirs.data, metadata())} />
-        </Stack>
-      )}
-      <Group>
-        <Button onClick={() => void save(true)}>{t("Keep mine")}</Button>
-        <Button variant="default" onClick={() => void drop().then(() => setConflict(false))}>
-          {t("Take theirs")}
-        </Button>
+    <>
+      <NewerNotice newer={newer} dirty={dirty} onLook={look} onTake={take} />
+      <ConflictDialog
+        opened={conflict !== undefined}
+        onClose={closeConflict}
+        conflicts={conflict?.conflicts ?? []}
+        changes={conflict === undefined ? [] : ruleChainDiff(told(base), told(conflict.theirs))}
+        dirty={dirty}
+        onBoth={() => conflict !== undefined && void saveOver(conflict.merged)}
+        onMine={() => void saveOver(chain)}
+        onTheirs={take}
+      >
         <Button variant="subtle" onClick={() => download(`${entity.name ?? "chain"}.json`, writeFile(entity, metadata()))}>
           {t("Export mine")}
         </Button>
-      </Group>
-    </Modal>
+      </ConflictDialog>
+    </>
   );
 }
 
@@ -266,6 +265,7 @@ function Workbench({ loaded, reload }: { loaded: Loaded; reload: () => Promise<v
       <div className={classes["editor"]}>
         <div>
           <Tools find={find} />
+          <Others />
           {editor.restored && (
             <Group gap="xs" role="status">
               <Text size="xs">{t("Changes that were not saved are back.")}</Text>
@@ -287,7 +287,6 @@ function Workbench({ loaded, reload }: { loaded: Loaded; reload: () => Promise<v
       <Modal opened={letGo !== undefined} onClose={() => setLetGo(undefined)} title={t("Which node comes next?")} closeButtonProps={{ "aria-label": t("Close") }}>
         <NodeTypes onPick={pick} focus />
       </Modal>
-      <Conflict />
       <Leaving dirty={editor.dirty} />
     </EditorContext>
   );

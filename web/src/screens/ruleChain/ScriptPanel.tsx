@@ -6,16 +6,19 @@ import { useState, type ReactElement } from "react";
 import { api } from "@/api/client";
 import { t } from "@/i18n";
 import { scriptTypeOf } from "@/ruleChain/components";
-import type { ChainNode } from "@/ruleChain/model";
+import { changeNode } from "@/ruleChain/edits";
+import { isRecord, type ChainNode } from "@/ruleChain/model";
 import CodeEditor from "@/ui/CodeEditor";
 import { notify } from "@/ui/feedback";
+import { useEditor } from "./editor";
 import type { EventBody } from "./events";
 
 interface Props {
   node: ChainNode;
   field: string;
   language: "JS" | "TBEL";
-  onChange: (text: string) => void;
+  /** What the script is tried with first. */
+  message?: EventBody;
   onClose: () => void;
 }
 
@@ -31,23 +34,34 @@ function wordsOf(msg: string, metadata: string): Completion[] {
   return [...["msg", "metadata", "msgType", "return"].map((label) => ({ label, type: "variable" })), ...keys(msg, "msg"), ...keys(metadata, "metadata")];
 }
 
-export default function ScriptPanel({ node, field, language, onChange, onClose }: Props): ReactElement {
+/** JSON over several lines, as people read it; other text as it is. */
+function spread(text = "{}"): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+export default function ScriptPanel({ node, field, language, message, onClose }: Props): ReactElement {
+  const { edit } = useEditor();
   const { stored } = node;
-  const configuration = stored.configuration as Record<string, unknown>;
+  const configuration = isRecord(stored.configuration) ? stored.configuration : {};
   const script = String(configuration[field] ?? "");
-  const [msg, setMsg] = useState('{\n  "temperature": 22.4\n}');
-  const [metadata, setMetadata] = useState('{\n  "deviceName": "Sensor"\n}');
-  const [msgType, setMsgType] = useState("POST_TELEMETRY_REQUEST");
+  const [msg, setMsg] = useState(() => (message === undefined ? '{\n  "temperature": 22.4\n}' : spread(message.data)));
+  const [metadata, setMetadata] = useState(() => (message === undefined ? '{\n  "deviceName": "Sensor"\n}' : spread(message.metadata)));
+  const [msgType, setMsgType] = useState(message?.msgType ?? "POST_TELEMETRY_REQUEST");
   const [answer, setAnswer] = useState<{ output: string; error: string }>();
   const id = stored.id?.id;
+  const write = (text: string): void => edit((chain) => changeNode(chain, node.key, (now) => ({ ...now, configuration: { ...(isRecord(now.configuration) ? now.configuration : {}), [field]: text } })));
   const takeLast = async (): Promise<void> => {
     const last = await api.get<EventBody | undefined>(`/api/ruleNode/${id}/debugIn`);
     if (last === undefined || typeof last !== "object") {
       notify.error(new Error("No message has come while the node kept its messages. Switch debug on, and save."));
       return;
     }
-    setMsg(last.data ?? "{}");
-    setMetadata(last.metadata ?? "{}");
+    setMsg(spread(last.data));
+    setMetadata(spread(last.metadata));
     setMsgType(last.msgType ?? "");
   };
   const run = async (): Promise<void> => {
@@ -58,7 +72,7 @@ export default function ScriptPanel({ node, field, language, onChange, onClose }
     <Modal opened onClose={onClose} size="80rem" title={`${stored.name}: ${language}`} closeButtonProps={{ "aria-label": t("Close") }}>
       <Grid>
         <Grid.Col span={{ base: 12, md: 7 }}>
-          <CodeEditor label={t("Script")} language={language} value={script} onChange={onChange} words={wordsOf(msg, metadata)} error={answer?.error === "" ? undefined : answer?.error} height="420px" />
+          <CodeEditor label={t("Script")} language={language} value={script} onChange={write} words={wordsOf(msg, metadata)} error={answer?.error === "" ? undefined : answer?.error} height="420px" />
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 5 }}>
           <TextInput size="xs" label={t("Message type")} value={msgType} onChange={(event) => setMsgType(event.currentTarget.value)} />

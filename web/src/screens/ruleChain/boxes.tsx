@@ -4,19 +4,14 @@ import { Handle, NodeResizer, Position, type Node, type NodeProps } from "@xyflo
 import type { ReactElement } from "react";
 import { formatNumber, formatTime, plural, t } from "@/i18n";
 import { setRemark } from "@/ruleChain/edits";
-import { isRecord, type ChainNode, type Remark } from "@/ruleChain/model";
+import type { ChainNode, Remark } from "@/ruleChain/model";
+import { DebugSwitch } from "./DebugSwitch";
 import { useEditor } from "./editor";
 import type { LiveNode } from "./live";
 import classes from "./ruleChain.module.css";
 
 export type RuleBox = Node<{ node: ChainNode }, "rule">;
 export type RemarkBox = Node<{ remark: Remark }, "remark">;
-
-/** Whether a node stores all or failed messages as debug events at present. */
-export function debugOf(settings: unknown, now = Date.now()): "all" | "failures" | "off" {
-  const { allEnabled, allEnabledUntil, failuresEnabled } = isRecord(settings) ? settings : {};
-  return allEnabled === true || Number(allEnabledUntil ?? 0) > now ? "all" : failuresEnabled === true ? "failures" : "off";
-}
 
 const compact = (n: number): string => formatNumber(n, { notation: "compact", maximumFractionDigits: 1 });
 
@@ -47,13 +42,12 @@ export function RuleNodeBox({ data: { node } }: NodeProps<RuleBox>): ReactElemen
   const found = findings.filter(({ node: key }) => key === node.key);
   const counts = marks.counts.get(node.key);
   const now = marks.counts.size === 0 ? live.nodes.get(node.stored.id?.id ?? "") : undefined;
-  const debug = debugOf(node.stored["debugSettings"]);
   return (
     <div className={classes["node"]} data-category={component?.type ?? "UNKNOWN"} data-dim={marks.lit !== undefined && !marks.lit.has(node.key)} data-node-name={node.stored.name}>
       {definition?.inEnabled !== false && <Handle type="target" position={Position.Left} />}
       <span className={classes["kind"]}>
-        {component === undefined ? t("unknown type") : t(component.name)}
-        {debug !== "off" && <b title={t("Debug is on")}> ● {t(debug === "all" ? "debug" : "failures")}</b>}
+        <span>{component === undefined ? t("unknown type") : t(component.name)}</span>
+        <DebugSwitch node={node} />
       </span>
       <span className={classes["name"]}>{node.stored.name}</span>
       {found.length > 0 && (

@@ -6,7 +6,10 @@ import type { Entity } from "@/api/types";
 import { t } from "@/i18n";
 import type { Component } from "@/ruleChain/components";
 import { apply, begin, goesOn, redo, undo, type History } from "@/editing/history";
+import type { Merge } from "@/editing/merge";
+import { useNewer } from "@/editing/newer";
 import { infoWith, readChain, writeChain, type ChainDocument, type ChainMetadata, type Json } from "@/ruleChain/model";
+import { mergeChains, onto } from "@/ruleChain/merge";
 import { validate, type Finding } from "@/ruleChain/validate";
 import { notify } from "@/ui/feedback";
 import { useLiveCounts } from "./live";
@@ -24,9 +27,20 @@ export interface Loaded {
 }
 
 interface Draft {
+  /** What the draft began with, and its version. */
   version: unknown;
+  base?: ChainDocument;
   chain: ChainDocument;
 }
+
+/** Somebody else has saved: what they have, and what joining both gives. */
+export interface Conflict extends Merge<ChainDocument> {
+  theirs: ChainDocument;
+  version: unknown;
+}
+
+/** What a draft began with that doesn't say so: whatever differs then is a conflict. */
+const UNKNOWN: ChainDocument = { nodes: [], wires: [], first: undefined, remarks: [] };
 
 /** What nodes and wires show beside themselves. */
 export interface Marks {
@@ -60,8 +74,8 @@ function draftOf(key: string): Draft | undefined {
   }
 }
 
-/** Gives nodes of a history what the server made of them, so that undoing after saving keeps their ids. */
-function adopt(history: History<ChainDocument>, sent: ChainDocument, saved: ChainMetadata): { history: History<ChainDocument>; present: ChainDocument } {
+/** Gives nodes of a history what the server made of them, so that undoing after saving keeps their ids. `made` is the chain that was sent, as it is saved. */
+function adopt(history: History<ChainDocument>, sent: ChainDocument, saved: ChainMetadata, made?: ChainDocument): { history: History<ChainDocument>; present: ChainDocument } {
   const known = new Map(sent.nodes.map(({ key }, at) => [key, saved.nodes[at]]));
   const withIds = (chain: ChainDocument): ChainDocument => ({
     ...chain,
@@ -70,7 +84,7 @@ function adopt(history: History<ChainDocument>, sent: ChainDocument, saved: Chai
       return id === undefined ? node : { ...node, stored: { ...node.stored, id } };
     }),
   });
-  const present = { ...sent, nodes: sent.nodes.map((node, at) => ({ ...node, stored: saved.nodes[at] ?? node.stored })) };
+  const present = made ?? { ...sent, nodes: sent.nodes.map((node, at) => ({ ...node, stored: saved.nodes[at] ?? node.stored })) };
   const now = history.present === sent ? present : withIds(history.present);
   return { history: { past: history.past.map(withIds), present: now, future: history.future.map(withIds) }, present };
 }
@@ -83,12 +97,15 @@ export function useNewEditor({ entity, metadata, components }: Loaded, user: str
   const [draft] = useState(() => draftOf(draftKey(user, id)));
   const [history, setHistory] = useState(() => (draft === undefined ? begin(saved) : apply(begin(saved), draft.chain)));
   const version = useRef<unknown>(draft?.version ?? metadata["version"]);
+  /** What the changes began with. */
+  const [base, setBase] = useState(() => draft?.base ?? (draft === undefined || draft.version === metadata["version"] ? saved : UNKNOWN));
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [wire, setWire] = useState<{ from: string; to: string }>();
   const [marks, setMarks] = useState<Marks>(NO_MARKS);
   const live = useLiveCounts(id);
-  const [conflict, setConflict] = useState(false);
+  const [conflict, setConflict] = useState<Conflict>();
   const [saving, setSaving] = useState(false);
+  const newer = useNewer(`/api/ruleChain/${id}/versions`, Number(version.current), saving);
   const chain = history.present;
   const dirty = chain !== saved;
   const classes = useMemo(() => new Map(components.map((one) => [one.clazz, one])), [components]);
@@ -100,41 +117,54 @@ export function useNewEditor({ entity, metadata, components }: Loaded, user: str
       localStorage.removeItem(key);
       return undefined;
     }
-    const keep = (): void => localStorage.setItem(key, JSON.stringify({ version: version.current, chain } satisfies Draft));
+    const keep = (): void => localStorage.setItem(key, JSON.stringify({ version: version.current, base, chain } satisfies Draft));
     const timer = setTimeout(keep, 300);
     window.addEventListener("pagehide", keep);
     return () => {
       clearTimeout(timer);
       window.removeEventListener("pagehide", keep);
     };
-  }, [chain, dirty, user, id]);
+  }, [chain, base, dirty, user, id]);
 
   const rest = (): Json => {
     const { nodes: _nodes, connections: _connections, firstNodeIndex: _first, ruleChainConnections: _older, ...others } = metadata;
     return { ...others, version: version.current };
   };
-  const save = async (over = false): Promise<void> => {
+  const newestChain = useRef({ base, chain });
+  newestChain.current = { base, chain };
+  /** Tells what somebody else has saved, and what joining both gives. */
+  const look = async (): Promise<void> => {
+    try {
+      const [others, nodes] = await Promise.all([api.get<RuleChainEntity>(`/api/ruleChain/${id}`), api.get<ChainMetadata>(`/api/ruleChain/${id}/metadata`)]);
+      const theirs = readChain(nodes, others.additionalInfo);
+      // What was changed while the server answered is joined as well.
+      const now = newestChain.current;
+      setConflict({ ...mergeChains(now.base, now.chain, theirs), theirs, version: nodes["version"] });
+    } catch (error) {
+      notify.error(error);
+    }
+  };
+  /** `before` is what this comes after, in the version that is expected; another one in its place is a conflict. */
+  const store = async (wanted: ChainDocument, before: ChainDocument, expected: unknown): Promise<void> => {
     setSaving(true);
     try {
-      if (over) {
-        version.current = (await api.get<ChainMetadata>(`/api/ruleChain/${id}/metadata`))["version"];
-      }
-      const answer = await api.post<ChainMetadata>("/api/ruleChain/metadata", writeChain(chain, rest()), { updateRelated: true });
+      const answer = await api.post<ChainMetadata>("/api/ruleChain/metadata", { ...writeChain(wanted, rest()), version: expected }, { updateRelated: true });
       version.current = answer["version"];
-      if (JSON.stringify(infoWith({}, chain.remarks)) !== JSON.stringify(infoWith({}, saved.remarks))) {
+      if (JSON.stringify(infoWith({}, wanted.remarks)) !== JSON.stringify(infoWith({}, before.remarks))) {
         const newest = await api.get<RuleChainEntity>(`/api/ruleChain/${id}`);
-        const after = await api.post<RuleChainEntity>("/api/ruleChain", { ...newest, additionalInfo: infoWith(newest.additionalInfo, chain.remarks) });
+        const after = await api.post<RuleChainEntity>("/api/ruleChain", { ...newest, additionalInfo: infoWith(newest.additionalInfo, wanted.remarks) });
         version.current = after.version;
       }
-      const adopted = adopt(history, chain, answer);
-      setSaved(adopted.present);
+      const { present } = adopt(begin(wanted), wanted, answer);
+      setSaved(present);
+      setBase(present);
       // What was changed while the server saved stays a change.
-      setHistory((now) => (now.present === chain ? adopted.history : adopt(now, chain, answer).history));
-      setConflict(false);
+      setHistory((now) => adopt(now.present === chain ? apply(now, wanted) : now, wanted, answer, present).history);
+      setConflict(undefined);
       notify.ok(t("Saved"));
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) {
-        setConflict(true);
+        await look();
       } else {
         notify.error(error);
       }
@@ -151,10 +181,21 @@ export function useNewEditor({ entity, metadata, components }: Loaded, user: str
     findings,
     dirty,
     saving,
+    /** What the changes began with. */
+    base,
+    /** What somebody else has saved since. */
+    newer,
+    look: () => void look(),
     conflict,
-    setConflict,
+    closeConflict: () => setConflict(undefined),
     restored: draft !== undefined && dirty,
-    save,
+    save: () => store(chain, saved, version.current),
+    /** Saves over what somebody else has saved, as both are joined or as mine is. */
+    saveOver: async (wanted: ChainDocument): Promise<void> => {
+      if (conflict !== undefined) {
+        await store(onto(wanted, conflict.theirs), conflict.theirs, conflict.version);
+      }
+    },
     metadata: () => writeChain(chain, rest()),
     drop: async () => {
       localStorage.removeItem(draftKey(user, id));

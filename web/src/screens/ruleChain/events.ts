@@ -3,12 +3,13 @@
 import { api } from "@/api/client";
 import type { PageData } from "@/api/types";
 import type { ChainDocument } from "@/ruleChain/model";
-import { debugOf } from "./boxes";
+import { debugOf } from "./debug";
 import type { Marks } from "./editor";
 
 export interface EventBody {
   type?: "IN" | "OUT";
   entityId?: string;
+  entityType?: string;
   msgId?: string;
   msgType?: string;
   relationType?: string;
@@ -22,6 +23,19 @@ export interface DebugEvent {
   createdTime: number;
   node: string;
   body: EventBody;
+}
+
+/** Returns the telemetry that an event is about, which is stored as it came: of which device, and when. */
+export function telemetryOf({ entityType, entityId, msgType, metadata }: EventBody): { device: string; ts: number } | undefined {
+  if (msgType !== "POST_TELEMETRY_REQUEST" || entityType !== "DEVICE" || entityId === undefined) {
+    return undefined;
+  }
+  try {
+    const ts = Number((JSON.parse(metadata ?? "{}") as { ts?: unknown }).ts);
+    return Number.isSafeInteger(ts) && ts > 0 ? { device: entityId, ts } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The most events that are asked for at once, and that are kept in the list. */

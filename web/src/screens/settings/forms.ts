@@ -65,6 +65,7 @@ export const SETTINGS_FORMS: Readonly<Record<string, SettingsForm>> = {
   },
   "/settings/outgoing-mail": {
     key: "mail",
+    note: "Mails with links, such as for a forgotten password, go out once the public address is set, too.",
     test: { path: "/api/admin/settings/testMail", label: "Send a test mail", done: "A mail is on its way to your address." },
     fields: [
       { name: "mailFrom", label: "Sender", required: true },

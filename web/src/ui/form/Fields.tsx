@@ -47,6 +47,7 @@ function localTime(ts: unknown): string {
 function Field({ field, value, values, change }: FieldProps): ReactElement {
   const help = field.help === undefined ? {} : { description: t(field.help) };
   const common = { label: t(field.label), required: field.required ?? false, ...help };
+  const usual = typeof field.otherwise === "boolean" || field.otherwise === undefined ? {} : { placeholder: String(field.otherwise) };
   const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
   const problem = text === "" ? undefined : field.problem?.(text);
   const around = useContext(AroundContext);
@@ -62,11 +63,11 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
         </Title>
       );
     case "number":
-      return <NumberInput {...common} {...(field.least === undefined ? {} : { min: field.least })} {...(field.most === undefined ? {} : { max: field.most })} value={text === "" ? "" : Number(text)} onChange={(next) => change(next === "" ? null : Number(next))} />;
+      return <NumberInput {...common} {...usual} {...(field.least === undefined ? {} : { min: field.least })} {...(field.most === undefined ? {} : { max: field.most })} value={text === "" ? "" : Number(text)} onChange={(next) => change(next === "" ? null : Number(next))} />;
     case "boolean":
       return <Checkbox mt="xs" label={common.label} {...help} checked={(value ?? field.otherwise) === true} onChange={(event) => change(event.currentTarget.checked)} />;
     case "long":
-      return <Textarea {...common} autosize minRows={2} value={text} onChange={(event) => change(event.currentTarget.value)} />;
+      return <Textarea {...common} {...usual} error={problem === undefined ? undefined : t(problem)} autosize minRows={2} value={text} onChange={(event) => change(event.currentTarget.value)} />;
     case "code":
       return <CodeField {...common} value={value} change={change} />;
     case "password":
@@ -76,11 +77,11 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
     case "several":
       return <MultiSelect {...common} data={options} value={Array.isArray(value) ? value.map(String) : []} onChange={change} />;
     case "suggest":
-      return <Autocomplete {...common} data={options.map((option) => option.value)} value={text} onChange={change} />;
+      return <Autocomplete {...common} {...usual} data={options.map((option) => option.value)} value={text} onChange={change} />;
     case "color":
       return (
         <Suspense fallback={<TextInput {...common} value={text} readOnly />}>
-          <ColorField label={common.label} value={text} change={change} />
+          <ColorField label={common.label} {...usual} value={text} change={change} />
         </Suspense>
       );
     case "texts":
@@ -137,7 +138,7 @@ function Field({ field, value, values, change }: FieldProps): ReactElement {
         />
       );
     default:
-      return <TextInput {...common} value={text} error={problem === undefined ? undefined : t(problem)} placeholder={typeof field.otherwise === "string" ? field.otherwise : undefined} onChange={(event) => change(event.currentTarget.value)} />;
+      return <TextInput {...common} value={text} error={problem === undefined ? undefined : t(problem)} {...usual} onChange={(event) => change(event.currentTarget.value)} />;
   }
 }
 

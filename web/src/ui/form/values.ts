@@ -61,7 +61,7 @@ export interface FormField {
   /** The rows where none are stored. */
   begin?: readonly FormValues[];
   /** What holds, and is shown, where there is no value. */
-  otherwise?: boolean | string;
+  otherwise?: boolean | string | number;
   /** Value of a new entity or row. */
   initial?: unknown;
   /** Path of a value that goes when this one is another: it was chosen for the one before. */

@@ -6,6 +6,7 @@ import { EmptyState } from "@/ui/feedback";
 import { useRootScale } from "@/ui/rootScale";
 import { groupHeads, itemKey, leftOut, neededWidth, useRoom } from "./cards";
 import { leastOf, pxOf, shownColumns, type Arrangement, type GridColumn } from "./columns";
+import { copyRow, followMark, markPressed, moveMark } from "./copying";
 import { GridHead } from "./GridHead";
 import { Row } from "./GridRow";
 import classes from "./grid.module.css";
@@ -41,7 +42,7 @@ export interface GridProps<T> {
   /** Told which places are in view. */
   onRange?: (first: number, last: number) => void;
   filters?: { values: Readonly<Record<string, string>>; change: (key: string, value: string) => void } | undefined;
-  selected?: { keys: ReadonlySet<string>; toggle: (row: T) => void; state: "none" | "some" | "all"; toggleAll: () => void } | undefined;
+  selected?: { keys: ReadonlySet<string>; toggle: (row: T) => void; state: "none" | "some" | "all"; toggleAll: () => void; label?: (row: T) => string } | undefined;
   onOpen?: ((row: T) => void) | undefined;
   onDoubleClick?: ((row: T) => void) | undefined;
   /** Told the place of the column among `columns`, wherever it is shown. */
@@ -82,6 +83,7 @@ function cellStyles<T>(shown: readonly GridColumn<T>[], { pinned, widths }: Pick
 }
 
 const STEPS: Record<string, 1 | -1> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
+const CELLS: Record<string, 1 | -1> = { ArrowRight: 1, ArrowLeft: -1 };
 
 export function Grid<T>(props: GridProps<T>): ReactElement {
   const { columns, arrangement, count, at, rowKey, onRange, onKey } = props;
@@ -98,6 +100,9 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   const shown = useMemo(() => (cards ? chosen : chosen.filter(({ key }) => !out.has(key))), [cards, chosen, out]);
   const total = shown.reduce((sum, column) => sum + leastOf(column, widths, scale), 0);
   const cellStyle = useMemo(() => cellStyles(shown, { pinned, widths }, selects, scale), [shown, pinned, widths, selects, scale]);
+  const kept = cards ? [] : shown.filter(({ key }) => pinned.has(key));
+  // What is brought into view lies beside the columns that stay, and not below them.
+  const keptPx = kept.length === 0 ? undefined : kept.reduce((sum, column) => sum + pxOf(column, widths, scale), selectPx);
   const itemPx = cards ? CARD_PX * scale : rowPx;
   const newest = useRef(props);
   newest.current = props;
@@ -119,7 +124,11 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   useEffect(() => onRange?.(first, last), [onRange, first, last]);
   const focus = (index: number): void => {
     drawn.scrollToIndex(index);
-    requestAnimationFrame(() => pane.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true }));
+    requestAnimationFrame(() => {
+      const row = pane.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
+      row?.focus({ preventScroll: true });
+      followMark(pane.current, row);
+    });
   };
   const keys = (event: KeyboardEvent, row: T): void => {
     if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) {
@@ -135,6 +144,9 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
       if (next >= 0 && next < count) {
         focus(next);
       }
+    } else if (CELLS[event.key] !== undefined) {
+      event.preventDefault();
+      moveMark(event.currentTarget, CELLS[event.key] ?? 1);
     } else if (event.key === "Enter") {
       props.onOpen?.(row);
     } else if (event.key === " " && props.selected !== undefined) {
@@ -144,6 +156,10 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
       event.preventDefault();
     }
   };
+  const rowAt = (index: number): T | undefined => {
+    const item = at(index);
+    return item !== undefined && "row" in item ? item.row : undefined;
+  };
   const newestKeys = useRef(keys);
   newestKeys.current = keys;
   const stableKeys = useRef((event: KeyboardEvent, row: T): void => newestKeys.current(event, row)).current;
@@ -151,7 +167,7 @@ export function Grid<T>(props: GridProps<T>): ReactElement {
   const after = drawn.getTotalSize() - (items.at(-1)?.end ?? 0);
   const span = (cards ? 1 : shown.length + (props.actions === undefined ? 0 : 1)) + (selects ? 1 : 0);
   return (
-    <div ref={pane} className={classes["pane"]} tabIndex={count === 0 ? 0 : -1}>
+    <div ref={pane} className={classes["pane"]} style={keptPx === undefined ? undefined : { scrollPaddingInlineStart: keptPx }} tabIndex={count === 0 ? 0 : -1} onPointerDown={markPressed} onCopy={(event) => copyRow(event, shown, rowAt)}>
       <table
         className={`${classes["table"]} ${props.tall === true ? classes["tall"] : ""} ${cards ? classes["cards"] : ""}`}
         style={cards ? undefined : { minWidth: `max(100%, ${Math.min(total, WIDEST_PX)}px)` }}

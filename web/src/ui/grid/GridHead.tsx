@@ -1,6 +1,6 @@
 // The head of a table: sorts, widths, and what narrows each column.
 
-import { Checkbox, UnstyledButton } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import { useRef, type CSSProperties, type PointerEvent, type ReactElement } from "react";
 import { t } from "@/i18n";
 import { NARROWEST, type Arrangement, type GridColumn } from "./columns";
@@ -106,7 +106,14 @@ export function GridHead<T>({ columns, arrangement, sorts, onSort, manySorts, ce
       <tr>
         {selection !== undefined && (
           <th className={classes["narrow"]} style={cards ? undefined : inFront(cellStyle(""))}>
-            <Checkbox size="xs" aria-label={t("Select all that are loaded")} checked={selection.state === "all"} indeterminate={selection.state === "some"} onChange={selection.toggle} />
+            <input
+              ref={(box) => void (box !== null && (box.indeterminate = selection.state === "some"))}
+              type="checkbox"
+              className={classes["check"]}
+              aria-label={t("Select all that are loaded")}
+              checked={selection.state === "all"}
+              onChange={selection.toggle}
+            />
           </th>
         )}
         {cards && (

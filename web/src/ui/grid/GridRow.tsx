@@ -49,7 +49,7 @@ function RowView<T>({ row, index, newest, isSelected, isCard, height, columns, c
     >
       {selected !== undefined && (
         <td style={isCard ? undefined : cellStyle("")} onClick={(event) => event.stopPropagation()}>
-          <input type="checkbox" className={classes["check"]} tabIndex={-1} aria-label={t("Select")} checked={isSelected} onChange={() => newest.current.selected?.toggle(row)} />
+          <input type="checkbox" className={classes["check"]} tabIndex={-1} aria-label={selected.label?.(row) ?? t("Select")} checked={isSelected} onChange={() => newest.current.selected?.toggle(row)} />
         </td>
       )}
       {isCard && (

@@ -6,7 +6,7 @@ import { useCallback, useEffect, useMemo, useRef, useState, type ReactElement, t
 import type { Query } from "@/api/client";
 import { t, useLanguage } from "@/i18n";
 import { useAppearance } from "../appearance";
-import { saveCsv } from "../csvFile";
+import { saveRows } from "../rowsFile";
 import { Problem, Waiting } from "../feedback";
 import { shownColumns, useArrangement, type GridColumn } from "../grid/columns";
 import { Grid } from "../grid/Grid";
@@ -157,7 +157,7 @@ export function DataTable<T>(props: TableProps<T>): ReactElement {
         <Group ms="auto" gap="xs">
           {chosen.length > 0 && props.bulk?.(chosen, () => setSelected(new Map()))}
           {hasViews && <ViewMenu views={views} seen={{ state: seen, layout: arrangement.layout }} choose={choose} link={link} />}
-          <TableMenu columns={columns} arrangement={arrangement} save={(saving) => saveCsv(props.label, shownColumns(columns, arrangement), [pages.filePage], saving)} />
+          <TableMenu columns={columns} arrangement={arrangement} save={(saving) => saveRows(props.label, shownColumns(columns, arrangement), [pages.filePage], saving)} />
         </Group>
       </Group>
       {props.bulk !== undefined && (selection.state === "all" || chosen.length >= PAGE) && total > PAGE && (

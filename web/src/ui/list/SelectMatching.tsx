@@ -3,7 +3,7 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useEffect, useRef, useState, type ReactElement } from "react";
 import { t } from "@/i18n";
-import type { RowsPage } from "../csvFile";
+import type { RowsPage } from "../rowsFile";
 import { notify } from "../feedback";
 
 interface Props<T> {

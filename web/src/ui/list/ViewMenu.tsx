@@ -59,7 +59,8 @@ export function ViewMenu({ views, seen, choose, link }: ViewMenuProps): ReactEle
           <Menu.Item disabled={views.views.length >= MOST_VIEWS} onClick={() => setNaming(true)}>
             {t("Keep this view")}
           </Menu.Item>
-          <Menu.Item onClick={() => void copy()}>{t("Copy a link to it")}</Menu.Item>
+          {/* Browsers have a clipboard for pages of HTTPS and of their own machine alone. */}
+          {isSecureContext && <Menu.Item onClick={() => void copy()}>{t("Copy a link to it")}</Menu.Item>}
         </Menu.Dropdown>
       </Menu>
       <Modal opened={naming} onClose={() => setNaming(false)} title={t("Keep this view")} closeButtonProps={{ "aria-label": t("Close") }}>

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { saveCsv } from "../csvFile";
+import { saveRows, unlike } from "../rowsFile";
 import { orderOf, placed, readLayout, shownColumns } from "../grid/columns";
 import { comparing, sortsAfter } from "../grid/sorting";
 import { readList, writeList, type ListState } from "./state";
@@ -63,12 +63,27 @@ test("a file has all rows, however many, unless somebody cancels", async () => {
   const columns = [{ label: "n", text: (n: number) => String(n) }];
   const source = (page: number) => Promise.resolve({ rows: Array.from({ length: 1_000 }, (_, n) => page * 1_000 + n), hasNext: page < 119, total: 120_000 });
   const told: string[] = [];
-  await saveCsv("all", columns, [source, source], { tell: (done, total) => told.push(`${done}/${total}`), signal: new AbortController().signal });
+  await saveRows("all", columns, [source, source], { format: "csv", tell: (done, total) => told.push(`${done}/${total}`), signal: new AbortController().signal });
   expect(told.at(-1)).toBe("240000/240000");
   expect((await saved[0]?.text())?.split("\r\n")).toHaveLength(240_002);
   const controller = new AbortController();
-  await saveCsv("none", columns, [source], { tell: () => controller.abort(), signal: controller.signal });
+  await saveRows("none", columns, [source], { format: "csv", tell: () => controller.abort(), signal: controller.signal });
   expect(saved).toHaveLength(1);
+});
+
+test("a file of another kind has the same rows", async () => {
+  const saved: Blob[] = [];
+  vi.stubGlobal("document", { createElement: () => ({ click: () => undefined }) });
+  vi.spyOn(URL, "createObjectURL").mockImplementation((blob) => (saved.push(blob as Blob), ""));
+  const columns = [{ label: "Name", text: (row: string) => row }, { label: "Size", text: () => "5" }];
+  const source = (page: number) => Promise.resolve({ rows: [`a${page}`, "=1"], hasNext: page === 0, total: 4 });
+  const saving = { tell: () => undefined, signal: new AbortController().signal };
+  await saveRows("all", columns, [source], { ...saving, format: "json" });
+  expect(JSON.parse((await saved[0]?.text()) ?? "")).toEqual(["a0", "=1", "a1", "=1"].map((Name) => ({ Name, Size: "5" })));
+  // Columns of one label are several all the same.
+  expect(unlike(["A", "A (2)", "A", "B"])).toEqual(["A", "A (2)", "A (3)", "B"]);
+  await saveRows("all", columns, [source], { ...saving, format: "xlsx" });
+  expect(saved[1]?.type).toContain("spreadsheetml");
 });
 
 test("what is stored wrongly is left out", () => {

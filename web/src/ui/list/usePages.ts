@@ -3,7 +3,7 @@
 import { keepPreviousData, useQueries } from "@tanstack/react-query";
 import { api, type Query } from "@/api/client";
 import type { PageData } from "@/api/types";
-import { CSV_PAGE, type RowsPage } from "../csvFile";
+import { FILE_PAGE, type RowsPage } from "../rowsFile";
 
 /** Rows of a page. */
 export const PAGE = 100;
@@ -54,7 +54,7 @@ export function usePages<T>({ path, body, every }: PagesSource, query: Query, { 
     version: Math.max(...pages.map((page) => page.dataUpdatedAt)) + pages.length,
     state: { isPending: begin?.isPending ?? true, isFetching: pages.some((page) => page.isFetching), error: pages.find((page) => page.isError)?.error },
     filePage: async (page) => {
-      const { data, hasNext, totalElements } = await ask(CSV_PAGE, page);
+      const { data, hasNext, totalElements } = await ask(FILE_PAGE, page);
       return { rows: data, hasNext, total: totalElements };
     },
   };

@@ -27,7 +27,7 @@ export function Course({ points, bounds, color, label, filled = true }: { points
   const path = coursePath(inside, bounds);
   const ends = [...path.matchAll(/[ML]([\d.]+) /g)].map(([, x]) => x);
   return (
-    <svg viewBox={`0 0 100 ${HEIGHT}`} preserveAspectRatio="none" className={classes["spark"]} role="img" aria-label={t("Course of {key}", { key: label })} data-points={inside.length} data-drawing>
+    <svg viewBox={`0 0 100 ${HEIGHT}`} preserveAspectRatio="none" className={classes["spark"]} role="img" aria-label={t("Course of {key}", { key: label })} data-points={inside.length}>
       {filled && ends.length > 1 && <path d={`${path}L${ends.at(-1)} ${HEIGHT}L${ends[0]} ${HEIGHT}Z`} fill={color} fillOpacity="0.12" />}
       <path d={path} fill="none" stroke={color} strokeWidth="2" vectorEffect="non-scaling-stroke" />
     </svg>

@@ -4,13 +4,16 @@ import { Fragment, useEffect, useState, type ReactElement } from "react";
 import { list, number, object, text, type Json } from "@/dashboard/model";
 import { usePlace } from "@/dashboard/place";
 import { t } from "@/i18n";
-import { safeColor } from "../color";
+import { EmptyState } from "@/ui/feedback";
+import { begunWith } from "../beginnings";
+import { safeColor, schemeOn } from "../color";
 import { bodyOf } from "@/dashboard/actions";
 import type { WidgetProps } from "../registry";
 import { readings } from "../values";
 import { ControlFrame } from "./ControlFrame";
 import { applied, parsed } from "./convert";
-import { rpcOf, type Setter } from "./settings";
+import { GPIO } from "./olderSettings";
+import { rpcOf, type RpcOptions, type Setter } from "./settings";
 import { useControl } from "./useControl";
 import classes from "./control.module.css";
 
@@ -38,14 +41,47 @@ export function pinParams(body: string, pin: number, enabled: boolean): unknown 
   return parsed(body.replaceAll('"{$pin}"', String(pin)).replaceAll('"{$enabled}"', String(enabled)));
 }
 
-const PARSE = "return body[pin] === true;";
-const CHANGE = '{"pin": "{$pin}", "enabled": "{$enabled}"}';
+export interface Board {
+  pins: (Pin | undefined)[][];
+  rpc: RpcOptions;
+  /** How the states of all pins are asked for, and how one is changed. */
+  ask: { method: string; params: string };
+  tell: { method: string; params: string };
+  /** Function that says whether a pin is on. */
+  parse: string;
+  ground: string | undefined;
+}
+
+/** Reads a board of pins; `part` is what it consists of. */
+export function readBoard(stored: Json, part: "switch" | "led"): Board {
+  const settings = begunWith(GPIO, stored);
+  const request = (name: string): Board["ask"] => {
+    const { method, paramsBody } = object(settings[name]);
+    return { method: text(method) ?? "", params: text(paramsBody) ?? "{}" };
+  };
+  return {
+    pins: pinsOf(settings),
+    rpc: { ...rpcOf(settings, ""), timeoutMs: number(settings["requestTimeout"]) ?? 1_000 },
+    ask: request("gpioStatusRequest"),
+    tell: request("gpioStatusChangeRequest"),
+    parse: bodyOf(settings["parseGpioStatusFunction"]) ?? "",
+    ground: safeColor(settings[`${part}PanelBackgroundColor`]),
+  };
+}
+
 const ASKS = { action: "EXECUTE_RPC" } as Setter;
 
-function Board({ rows, cell }: { rows: (Pin | undefined)[][]; cell: (pin: Pin) => ReactElement }): ReactElement {
+/** Small letters on boards in strong colours need all the contrast there is. */
+const INK_ON = { light: "#000", dark: "#fff" };
+
+function Pins({ board: { pins, ground }, cell }: { board: Board; cell: (pin: Pin) => ReactElement }): ReactElement {
+  if (pins.length === 0) {
+    return <EmptyState>{t("This board has no pins yet.")}</EmptyState>;
+  }
+  const scheme = ground === undefined ? undefined : schemeOn(ground);
   return (
-    <div className={classes["pins"]}>
-      {rows.map(([left, right], n) => (
+    <div className={classes["pins"]} style={scheme === undefined ? {} : { background: ground, color: INK_ON[scheme], padding: 8, borderRadius: 4 }}>
+      {pins.map(([left, right], n) => (
         <Fragment key={n}>
           <span>{left?.label}</span>
           <span className={classes["pin"]}>{left !== undefined && <>{left.pin} {cell(left)}</>}</span>
@@ -62,8 +98,8 @@ function Panel({ widget, sources, entities }: WidgetProps): ReactElement {
   const lit = new Set(readings(sources).filter(({ point }) => point?.value === "true").map(({ key }) => key.label));
   return (
     <ControlFrame control={control} readOnly>
-      <Board
-        rows={pinsOf(widget.settings)}
+      <Pins
+        board={readBoard(widget.settings, "led")}
         cell={({ pin, label, color }) => {
           const isOn = lit.has(String(pin));
           return <i role="img" aria-label={`${label}: ${t(isOn ? "On" : "Off")}`} data-on={isOn} style={{ background: isOn ? color : "transparent" }} />;
@@ -78,11 +114,9 @@ function Switches({ widget, entities }: WidgetProps): ReactElement {
   const { editing } = usePlace();
   const control = useControl(entities, ASKS);
   const [states, setStates] = useState<ReadonlyMap<number, boolean>>(new Map());
-  const rows = pinsOf(settings);
-  const parse = bodyOf(settings["parseGpioStatusFunction"]) ?? PARSE;
-  const ask = object(settings["gpioStatusRequest"]);
-  const tell = object(settings["gpioStatusChangeRequest"]);
-  const rpc = { ...rpcOf(settings, ""), timeoutMs: number(settings["requestTimeout"]) ?? 1_000, twoWay: true };
+  const board = readBoard(settings, "switch");
+  const { ask, tell, parse } = board;
+  const rpc = { ...board.rpc, twoWay: true };
   const take = async (answer: unknown, pins: number[]): Promise<void> => {
     const found = await Promise.all(pins.map(async (pin) => [pin, await applied(parse, ["body", "pin"], answer, pin)] as const));
     const failed = found.find(([, made]) => made.problem !== undefined);
@@ -92,7 +126,7 @@ function Switches({ widget, entities }: WidgetProps): ReactElement {
     setStates((before) => new Map([...before, ...found.map(([pin, made]) => [pin, made.value === true] as const)]));
   };
   const all = (): Promise<boolean> =>
-    control.run(async () => take(await control.call({ ...rpc, method: text(ask["method"]) ?? "getGpioStatus", params: parsed(text(ask["paramsBody"]) ?? "{}") }), rows.flat().flatMap((pin) => pin?.pin ?? [])), rpc.timeoutMs);
+    control.run(async () => take(await control.call({ ...rpc, method: ask.method, params: parsed(ask.params) }), board.pins.flat().flatMap((pin) => pin?.pin ?? [])), rpc.timeoutMs);
   const id = control.target?.id.id;
   useEffect(() => {
     if (id !== undefined && control.locked === undefined && !editing) {
@@ -100,11 +134,11 @@ function Switches({ widget, entities }: WidgetProps): ReactElement {
     }
   }, [id, control.locked, editing, JSON.stringify(settings)]);
   const flip = (pin: number, enabled: boolean): Promise<boolean> =>
-    control.run(async () => take(await control.call({ ...rpc, method: text(tell["method"]) ?? "setGpioStatus", params: pinParams(text(tell["paramsBody"]) ?? CHANGE, pin, enabled) }), [pin]), rpc.timeoutMs);
+    control.run(async () => take(await control.call({ ...rpc, method: tell.method, params: pinParams(tell.params, pin, enabled) }), [pin]), rpc.timeoutMs);
   return (
     <ControlFrame control={control}>
-      <Board
-        rows={rows}
+      <Pins
+        board={board}
         cell={({ pin, label }) => (
           <input
             type="checkbox"

@@ -13,6 +13,7 @@ import { EmptyState, notify } from "@/ui/feedback";
 import { FieldsForm, type FormField, type FormValues } from "@/ui/FieldsForm";
 import { wordsOf } from "@/ui/form/values";
 import type { WidgetProps } from "../registry";
+import { COLUMNS } from "./olderSettings";
 import type { Setter } from "./settings";
 import { lockOf, type Target } from "./useControl";
 import classes from "../widgets.module.css";
@@ -34,17 +35,20 @@ const ASKS = { action: "EXECUTE_RPC" } as Setter;
 const bodyOf = (row: StoredCommand): Json => object(row.request["body"]);
 const isOneWay = (row: StoredCommand): boolean => row.request["oneway"] === true;
 
-function columnsOf(settings: Json): Column<StoredCommand>[] {
-  const all: Column<StoredCommand>[] = [
-    { key: "rpcId", label: t("ID"), text: (row) => row.id.id },
-    { key: "messageType", label: t("Kind"), text: (row) => t(isOneWay(row) ? "Without an answer" : "With an answer") },
-    { key: "status", label: t("Status"), text: (row) => t(wordsOf(row.status)) },
-    { key: "method", label: t("Method"), text: (row) => text(bodyOf(row)["method"]) ?? "" },
-    { key: "createdTime", label: t("Created"), sortable: true, text: (row) => formatTime(row.createdTime) },
-    { key: "expirationTime", label: t("Expires"), sortable: true, text: (row) => formatTime(row.expirationTime) },
-  ];
+const CELLS: Record<(typeof COLUMNS)[number]["value"], (row: StoredCommand) => string> = {
+  rpcId: (row) => row.id.id,
+  messageType: (row) => t(isOneWay(row) ? "Without an answer" : "With an answer"),
+  status: (row) => t(wordsOf(row.status)),
+  method: (row) => text(bodyOf(row)["method"]) ?? "",
+  createdTime: (row) => formatTime(row.createdTime),
+  expirationTime: (row) => formatTime(row.expirationTime),
+};
+
+/** Returns the columns that settings want, all of them if they name none. */
+export function columnsOf(settings: Json): Column<StoredCommand>[] {
   const wanted = list(settings["displayColumns"]).map(String);
-  return wanted.length === 0 ? all : all.filter(({ key }) => wanted.includes(key));
+  const shown = COLUMNS.filter(({ value }) => wanted.length === 0 || wanted.includes(value));
+  return shown.map(({ value, label }) => ({ key: value, label: t(label), ...(value.endsWith("Time") ? { sortable: true } : {}), text: CELLS[value] }));
 }
 
 const FIELDS: FormField[] = [
@@ -116,7 +120,7 @@ function Commands({ target, settings, mayDelete }: { target: Target; settings: J
           : {})}
         filters={
           <>
-            <Select aria-label={t("Status")} w={140} clearable clearButtonProps={{ "aria-label": t("Clear the choice") }} placeholder={t("any status")} data={STATUSES.map((value) => ({ value, label: t(wordsOf(value)) }))} value={status} onChange={setStatus} />
+            {settings["enableFilter"] !== false && <Select aria-label={t("Status")} w={140} clearable clearButtonProps={{ "aria-label": t("Clear the choice") }} placeholder={t("any status")} data={STATUSES.map((value) => ({ value, label: t(wordsOf(value)) }))} value={status} onChange={setStatus} />}
             {settings["allowSendRequest"] !== false && (
               <Button variant="default" onClick={() => setSending(true)}>
                 {t("Send a command")}

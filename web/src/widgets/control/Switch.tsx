@@ -8,6 +8,7 @@ import type { WidgetProps } from "../registry";
 import { fillPattern } from "../text";
 import { ControlFrame } from "./ControlFrame";
 import { Icon } from "@/icons/Icon";
+import { SLIDER_COLORS } from "./olderSettings";
 import { getterOf, olderGetter, olderSetter, setterOf, type Getter, type Setter } from "./settings";
 import { useControl, useSetting } from "./useControl";
 import { useReading } from "./useReading";
@@ -35,6 +36,17 @@ export function switchSettings(settings: Json, isOlder: boolean): SwitchSettings
   };
 }
 
+/** Where the label of an older switch stands, and the colour of a slide toggle. */
+function olderLook(fqn: string, settings: Json): { layout: string; style: CSSProperties; labels: boolean } {
+  const isToggle = fqn.endsWith("slide_toggle_control");
+  const color = SLIDER_COLORS.find(({ value }) => value === (settings["sliderColor"] ?? "accent"))?.color;
+  return {
+    layout: isToggle ? (settings["labelPosition"] === "before" ? "before" : "after") : "column",
+    style: (isToggle && color !== undefined ? { "--on": color } : {}) as CSSProperties,
+    labels: !isToggle && settings["showOnOffLabels"] !== false,
+  };
+}
+
 function colorsOf(settings: Json): CSSProperties {
   const named = { "--on": "switchColorOn", "--off": "switchColorOff", "--thumb-on": "tumblerColorOn", "--thumb-off": "tumblerColorOff" };
   return Object.fromEntries(Object.entries(named).flatMap(([name, key]) => (safeColor(settings[key]) === undefined ? [] : [[name, safeColor(settings[key])]])));
@@ -44,6 +56,7 @@ export default function Switch({ widget, entities }: WidgetProps): ReactElement 
   const { settings } = widget;
   const isOlder = widget.fqn.includes("control_widgets.");
   const isRound = widget.fqn.endsWith("round_switch");
+  const older = olderLook(widget.fqn, settings);
   const made = switchSettings(settings, isOlder);
   const control = useControl(entities, made.on);
   const state = useReading(made.state, control.target);
@@ -60,9 +73,9 @@ export default function Switch({ widget, entities }: WidgetProps): ReactElement 
   const label = own === undefined ? undefined : fillPattern(own, entities[0], []);
   const name = label ?? (widget.title || control.target?.name) ?? t("Switch");
   const shows = (which: "On" | "Off"): string | undefined =>
-    isOlder ? (settings["showOnOffLabels"] === false ? undefined : t(which)) : settings[`show${which}Label`] === true ? (text(settings[`${which.toLowerCase()}Label`]) ?? t(which)) : undefined;
+    isOlder ? (older.labels ? t(which) : undefined) : settings[`show${which}Label`] === true ? (text(settings[`${which.toLowerCase()}Label`]) ?? t(which)) : undefined;
   const icon = settings["showIcon"] === true ? text(settings["icon"]) : undefined;
-  const layout = isOlder ? "column" : (text(settings["layout"]) ?? "right");
+  const layout = isOlder ? older.layout : (text(settings["layout"]) ?? "right");
   return (
     <ControlFrame control={control} readings={[state, disabled]}>
       <div className={classes["row"]} data-layout={layout}>
@@ -79,7 +92,7 @@ export default function Switch({ widget, entities }: WidgetProps): ReactElement 
         ) : (
           <span className={classes["track"]}>
             {shows("Off") !== undefined && <span className={classes["end"]} data-chosen={!isOn}>{shows("Off")}</span>}
-            <input type="checkbox" role="switch" className={classes["switch"]} style={isOlder ? {} : colorsOf(settings)} aria-label={name} aria-disabled={still || undefined} checked={isOn} onChange={flip} />
+            <input type="checkbox" role="switch" className={classes["switch"]} style={isOlder ? older.style : colorsOf(settings)} aria-label={name} aria-disabled={still || undefined} checked={isOn} onChange={flip} />
             {shows("On") !== undefined && <span className={classes["end"]} data-chosen={isOn}>{shows("On")}</span>}
           </span>
         )}

@@ -2,8 +2,9 @@
 
 import { valueAt, type FormField, type FormValues } from "@/ui/form/values";
 import type { WidgetForm } from "../forms";
+import { heading } from "../form/parts";
 
-const SCOPES = [
+export const SCOPES = [
   { value: "SERVER_SCOPE", label: "Server attributes" },
   { value: "SHARED_SCOPE", label: "Shared attributes" },
 ];
@@ -41,7 +42,7 @@ const MAKES = [
 ];
 
 /** Shows a field while another one has one of some values. */
-const where = (path: string, ...wanted: string[]) => (values: FormValues): boolean => wanted.includes(String(valueAt(values, path) ?? ""));
+export const where = (path: string, ...wanted: string[]) => (values: FormValues): boolean => wanted.includes(String(valueAt(values, path) ?? ""));
 
 /** Fields of how a device is asked or told, besides the method. */
 function callFields(path: string, when: NonNullable<FormField["when"]>): FormField[] {
@@ -95,11 +96,10 @@ export function sets(path: string): FormField[] {
   ];
 }
 
-const heading = (label: string): FormField => ({ name: "", label, type: "heading" });
-const state = (label: string, path: string): FormField[] => [heading(label), ...gets(path, "state", "boolean")];
-const amount = (label: string, path: string): FormField[] => [heading(label), ...gets(path, "value", "number")];
-const change = (label: string, path: string): FormField[] => [heading(label), ...sets(path)];
-const disabled = [heading("When it can't be used"), ...gets("disabledState", "state", "boolean")];
+export const state = (label: string, path: string): FormField[] => [heading(label), ...gets(path, "state", "boolean")];
+export const amount = (label: string, path: string): FormField[] => [heading(label), ...gets(path, "value", "number")];
+export const change = (label: string, path: string): FormField[] => [heading(label), ...sets(path)];
+export const disabled = [heading("When it can't be used"), ...gets("disabledState", "state", "boolean")];
 
 const LOOKS = [
   { value: "outlined", label: "With a border" },
@@ -122,7 +122,7 @@ const look = (path: string): FormField[] => [
   { name: `${path}.label`, label: "Label" },
   { name: `${path}.type`, label: "Look", type: "select", options: LOOKS },
 ];
-const range = (low: string, high: string): FormField[] => [
+export const range = (low: string, high: string): FormField[] => [
   { name: low, label: "Least value", type: "number" },
   { name: high, label: "Greatest value", type: "number" },
 ];
@@ -170,7 +170,6 @@ export const CONTROL_FORMS: readonly WidgetForm[] = [
       ...amount("Its value", "initialState"), ...change("The left button", "leftButtonClick"), ...change("The right button", "rightButtonClick"), ...disabled,
     ],
   },
-  { names: /^control_widgets\.knob_control$/, settings: [...range("minValue", "maxValue"), ...amount("Its value", "initialState"), ...change("A new value", "valueChange")] },
   {
     names: /^control_widgets\.rpc_(debug_terminal|remote_shell)$/,
     settings: [{ name: "requestTimeout", label: "Wait at most (milliseconds)", type: "number" }],

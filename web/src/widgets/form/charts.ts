@@ -24,6 +24,11 @@ const STEPS = [
   { value: "middle", label: "In the middle" },
   { value: "end", label: "At the next point" },
 ];
+const GAPS = [
+  { value: "connect", label: "Connected" },
+  { value: "usual", label: "Open where they are missing for longer than usual" },
+  { value: "after", label: "Open after a time without a value" },
+];
 const FILLS = [
   { value: "none", label: "Not filled" },
   { value: "opacity", label: "Evenly" },
@@ -120,6 +125,12 @@ const OVER: FormField[] = [
   { name: "showBand", label: "A band from the least to the greatest value", type: "boolean", help: "Of averages: what each interval holds besides." },
 ];
 
+/** Where lines are open. What says nothing connects, as ThingsBoard does. */
+const OPEN: FormField[] = [
+  { name: "lineGaps", label: "Where values are missing, the line is", type: "select", options: GAPS, otherwise: "connect", help: "Charts of dashboards that come from ThingsBoard are connected, as they are there." },
+  { name: "lineGapSeconds", label: "Without a value for longer than (seconds)", type: "number", least: 0, when: ({ lineGaps }) => lineGaps === "after" },
+];
+
 const isCompared = ({ comparisonEnabled }: FormValues): boolean => comparisonEnabled === true;
 const COMPARISON: FormField[] = [
   heading("Comparison"),
@@ -176,7 +187,8 @@ const STATES: FormField = {
   ],
 };
 const isSeparate = ({ showSeparateAxis }: FormValues): boolean => showSeparateAxis === true;
-/** Keys of the charts of old dashboards. */
+/** The charts of old dashboards, and their keys. */
+const OLD: FormField[] = [STACK, { name: "smoothLines", label: "Smooth", type: "boolean" }, usuallyOn("showLegend", "Show the legend")];
 const OLD_KEY: FormField[] = [
   usuallyOn("showLines", "Draw the line"),
   { name: "lineWidth", label: "Width of the line, pixels", type: "number", least: 0 },
@@ -193,8 +205,8 @@ const OLD_KEY: FormField[] = [
 const DRAWN: FormField = { name: "type", label: "This key as", type: "select", required: true, otherwise: "line", options: [{ value: "line", label: "Line" }, { value: "bar", label: "Bars" }] };
 
 export const CHART_FORMS: readonly WidgetForm[] = [
-  { names: /^time_series_chart$/, settings: [STACK, ZOOM, ...COMMON], keys: [DRAWN, ...LINE_KEY, ...barKey(isBar), ...EVERY_KEY] },
-  { names: /^line_chart$/, settings: [STACK, ZOOM, ...COMMON], keys: [...LINE_KEY, ...EVERY_KEY] },
+  { names: /^time_series_chart$/, settings: [STACK, ...OPEN, ZOOM, ...COMMON], keys: [DRAWN, ...LINE_KEY, ...barKey(isBar), ...EVERY_KEY] },
+  { names: /^line_chart$/, settings: [STACK, ...OPEN, ZOOM, ...COMMON], keys: [...LINE_KEY, ...EVERY_KEY] },
   { names: /^bar_chart$/, settings: [STACK, ZOOM, ...COMMON], keys: [...barKey(), ...EVERY_KEY] },
   {
     names: /^point_chart$/,
@@ -209,7 +221,8 @@ export const CHART_FORMS: readonly WidgetForm[] = [
   },
   {
     names: /(^|_)range_chart(_with_background)?$/,
-    settings: [ranges("rangeColors", "Ranges with their colors"), { name: "outOfRangeColor", label: "Color outside of them", type: "color" }, usuallyOn("fillArea", "Fill the area"), usuallyOn("showRangeThresholds", "Draw the limits of the ranges"), ZOOM, ...LEGEND],
+    settings: [ranges("rangeColors", "Ranges with their colors"), { name: "outOfRangeColor", label: "Color outside of them", type: "color" }, usuallyOn("fillArea", "Fill the area"), usuallyOn("showRangeThresholds", "Draw the limits of the ranges"), ...OPEN, ZOOM, ...LEGEND],
   },
-  { names: /^charts\.(basic_timeseries|timeseries_bars_flot|state_chart)$/, settings: [STACK, { name: "smoothLines", label: "Smooth", type: "boolean" }, usuallyOn("showLegend", "Show the legend")], keys: OLD_KEY },
+  { names: /^charts\.basic_timeseries$/, settings: [...OLD, ...OPEN], keys: OLD_KEY },
+  { names: /^charts\.(timeseries_bars_flot|state_chart)$/, settings: OLD, keys: OLD_KEY },
 ];

@@ -50,9 +50,9 @@ export function colors(path: string, label: string): FormField[] {
 }
 
 const FONT_UNITS = ["px", "em", "%", "rem", "pt", "pc", "in", "cm", "mm", "ex", "ch", "vw", "vh", "vmin", "vmax"].map((value) => ({ value, label: value }));
-const FAMILIES = ["Roboto", "monospace", "sans-serif", "serif"];
-const WEIGHTS = ["normal", "bold", "bolder", "lighter", "100", "200", "300", "400", "500", "600", "700", "800", "900"];
-const STYLES = ["normal", "italic", "oblique"];
+export const FAMILIES = ["Roboto", "monospace", "sans-serif", "serif"];
+export const WEIGHTS = ["normal", "bold", "bolder", "lighter", "100", "200", "300", "400", "500", "600", "700", "800", "900"];
+export const STYLES = ["normal", "italic", "oblique"];
 
 /** Fields of a font. */
 export function fonts(path: string, label: string): FormField[] {
@@ -64,5 +64,27 @@ export function fonts(path: string, label: string): FormField[] {
     { name: `${path}.weight`, label: "Weight", type: "select", options: WEIGHTS },
     { name: `${path}.style`, label: "Style", type: "select", options: STYLES },
     { name: `${path}.lineHeight`, label: "Height of lines" },
+  ];
+}
+
+/** Fields of a font of a text that is written in that of the page, which has no others. */
+export const textFonts = (path: string, label: string): FormField[] => fonts(path, label).filter(({ name }) => name !== `${path}.family`);
+
+/** Fields of the letters of a text within a drawing, whose size follows that of the drawing; `size` is the usual one. */
+export const letters = (path: string, size: number): FormField[] => [
+  { name: `${path}.size`, label: "Size of the letters", type: "number", least: 1, otherwise: size },
+  { name: `${path}.weight`, label: "Weight of the letters", type: "select", options: WEIGHTS },
+];
+
+/** Fields of when a value came: `showDate`, its format and its look. */
+export function dates(label: string, usually: boolean): FormField[] {
+  const shown = ({ showDate }: FormValues): boolean => (showDate ?? usually) === true;
+  return [
+    heading(label),
+    { name: "showDate", label: "Show when it came", type: "boolean", otherwise: usually },
+    { name: "dateFormat.lastUpdateAgo", label: "How long ago", type: "boolean", otherwise: true, when: shown },
+    { name: "dateFormat.format", label: "Format", help: "As in yyyy-MM-dd HH:mm:ss; without one it is that of the language.", when: (values) => shown(values) && valueAt(values, "dateFormat.lastUpdateAgo") === false },
+    { name: "dateColor", label: "Color", type: "color", when: shown },
+    ...only(shown, letters("dateFont", 12)),
   ];
 }

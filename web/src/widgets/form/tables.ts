@@ -47,7 +47,22 @@ const cells = (row: string): FormField[] => [
   { name: "cellContentFunction", label: "Content of a cell: function", type: "code", help: `function (value, ${row}, ctx)`, when: ({ useCellContentFunction: uses }) => uses === true },
 ];
 
+const NODE = "function (nodeCtx)";
+const NODES = "function (nodeCtx1, nodeCtx2)";
+
 export const TABLE_FORMS: readonly WidgetForm[] = [
+  {
+    names: /^cards\.entities_hierarchy$/,
+    settings: [
+      { name: "nodeRelationQueryFunction", label: "What is below a node: function", type: "code", help: NODE },
+      { name: "nodeHasChildrenFunction", label: "Whether there is something below a node: function", type: "code", help: NODE },
+      { name: "nodeTextFunction", label: "Words of a node: function", type: "code", help: NODE },
+      { name: "nodeIconFunction", label: "Icon of a node: function", type: "code", help: NODE },
+      { name: "nodeOpenedFunction", label: "Whether a node is open at the beginning: function", type: "code", help: NODE },
+      { name: "nodeDisabledFunction", label: "Whether a node can't be chosen: function", type: "code", help: NODE },
+      { name: "nodesSortFunction", label: "Order of the nodes: function", type: "code", help: NODES },
+    ],
+  },
   {
     names: /^cards\.entities_table$|^entity_admin_widgets\.(device|asset)_admin_table$/,
     settings: [

@@ -1,6 +1,6 @@
 // A value on a dial, along a bar, in a thermometer or on a compass.
 
-import type { ReactElement } from "react";
+import { lazy, Suspense, type ReactElement } from "react";
 import { number, text, type Json } from "@/dashboard/json";
 import { PALETTE, paletteColor, rangeColor } from "../color";
 import { datePattern } from "../dates";
@@ -9,9 +9,10 @@ import { shownValue } from "../text";
 import { useColor } from "../useColor";
 import { useScheme } from "../useScheme";
 import { scaleOf, singleOf } from "../values";
-import { Compass, Needle, Upright } from "./analogue";
 import { barColorOf, Lying, Ring } from "./digital";
 import classes from "../gauge.module.css";
+
+const Analogue = lazy(() => import("./analogue"));
 
 type Look = "arc" | "donut" | "needle" | "compass" | "thermometer" | "horizontalBar" | "verticalBar";
 
@@ -44,13 +45,11 @@ export default function Gauge({ widget, sources }: WidgetProps): ReactElement {
   const title = text(settings["title"]) ?? (isDigital && settings["showUnitTitle"] !== false ? text(settings["unitTitle"]) : undefined) ?? single.label;
   return (
     <figure className={classes["gauge"]}>
-      <svg viewBox="0 0 100 100" role="img" aria-label={`${title}: ${shown}`} data-value={shown} data-drawing {...(isDigital && single.key !== undefined ? { style: { color: keyColor } } : {})}>
+      <svg viewBox="0 0 100 100" role="img" aria-label={`${title}: ${shown}`} data-value={shown} {...(isDigital && single.key !== undefined ? { style: { color: keyColor } } : {})}>
         {look === "arc" && <Ring {...face} whole={false} />}
         {look === "donut" && <Ring {...face} whole />}
-        {look === "needle" && <Needle {...face} />}
-        {look === "compass" && <Compass {...face} />}
-        {(look === "thermometer" || look === "verticalBar") && <Upright {...face} bulb={look === "thermometer"} />}
         {look === "horizontalBar" && <Lying {...face} />}
+        <Suspense>{look !== "arc" && look !== "donut" && look !== "horizontalBar" && <Analogue {...face} look={look} />}</Suspense>
       </svg>
       {settings["showTimestamp"] === true && single.point !== undefined && <figcaption>{datePattern(single.point.ts, text(settings["timestampFormat"]) ?? "yyyy-MM-dd HH:mm:ss")}</figcaption>}
       {settings["showTitle"] !== false && <figcaption>{title}</figcaption>}

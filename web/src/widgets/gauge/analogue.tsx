@@ -25,7 +25,7 @@ function onPlate(plate: string | undefined): CSSProperties {
 
 const tickColor = (value: unknown): string => inkColor(chosen(value) ?? "currentColor");
 
-export function Needle({ shown, value, settings, scale, color }: FaceProps): ReactElement {
+function Needle({ shown, value, settings, scale, color }: FaceProps): ReactElement {
   const sweep = number(settings["ticksAngle"]) ?? 270;
   const start = (number(settings["startAngle"]) ?? 45) - 180;
   const angle = (at: number): number => start + sweep * shareOf(at, scale);
@@ -76,15 +76,21 @@ export function Needle({ shown, value, settings, scale, color }: FaceProps): Rea
   );
 }
 
-export function Compass({ shown, value, color, settings }: FaceProps): ReactElement {
+function Compass({ shown, value, color, settings }: FaceProps): ReactElement {
   const names = list(settings["majorTicks"]).flatMap((one) => text(one) ?? []);
   const plate = plateOf(settings["colorPlate"]);
   const shownNames = names.length === 8 ? names : ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
+  const [between, middle] = [Math.min(45, Math.max(0, Math.floor(number(settings["minorTicks"]) ?? 22))), Math.min(50, Math.max(0, number(settings["needleCircleSize"]) ?? 15)) / 5];
+  const lines = Array.from({ length: 8 * (between + 1) }, (_, n) => ({ angle: (n * 45) / (between + 1), isMajor: n % (between + 1) === 0 }));
   return (
     <g style={onPlate(plate)}>
-      <circle cx="50" cy="50" r="47" fill={plate ?? "none"} stroke={settings["showBorder"] === false ? "none" : LINE} strokeWidth="1.5" />
+      <circle cx="50" cy="50" r="47" fill={plate ?? "none"} stroke={settings["showBorder"] === false ? "none" : (chosen(settings["colorBorder"]) ?? LINE)} strokeWidth="1.5" />
+      {lines.map(({ angle, isMajor }) => {
+        const [[x1, y1], [x2, y2]] = [onCircle(50, 50, 46, angle), onCircle(50, 50, isMajor ? 43 : 44.5, angle)];
+        return <line key={angle} x1={x1} y1={y1} x2={x2} y2={y2} style={{ stroke: tickColor(settings[isMajor ? "colorMajorTicks" : "colorMinorTicks"]) }} strokeWidth={isMajor ? 0.8 : 0.3} />;
+      })}
       {shownNames.map((name, n) => {
-        const [x, y] = onCircle(50, 50, 39, n * 45);
+        const [x, y] = onCircle(50, 50, 37, n * 45);
         return (
           <text key={n} x={x} y={y + 2.5} className={n % 2 === 0 ? classes["middle"] : classes["small"]} style={{ ...(plate === undefined ? {} : { fill: "#ccc" }), ...inkOf(settings, "majorTickFont", LETTERS.analogue) }}>
             {name}
@@ -94,6 +100,7 @@ export function Compass({ shown, value, color, settings }: FaceProps): ReactElem
       <g transform={`rotate(${Number.isFinite(value) ? value : 0} 50 50)`}>
         <path d="M 50 20 L 55 50 L 45 50 Z" fill={color} />
         <path d="M 50 80 L 55 50 L 45 50 Z" fill="var(--mantine-color-dimmed)" />
+        {middle > 0 && <circle cx="50" cy="50" r={middle} fill={chosen(settings["colorNeedleCircle"]) ?? "#e8e8e8"} />}
       </g>
       <rect x="33" y="57" width="34" height="11" rx="2" fill="var(--mantine-color-body)" opacity="0.85" />
       <text x="50" y="65" className={classes["middle"]}>
@@ -103,7 +110,7 @@ export function Compass({ shown, value, color, settings }: FaceProps): ReactElem
   );
 }
 
-export function Upright({ shown, value, scale, color, settings, bulb }: FaceProps & { bulb: boolean }): ReactElement {
+function Upright({ shown, value, scale, color, settings, bulb }: FaceProps & { bulb: boolean }): ReactElement {
   const height = 70 * shareOf(value, scale);
   const letters = bulb ? LETTERS.analogue : LETTERS.digital;
   return (
@@ -121,4 +128,17 @@ export function Upright({ shown, value, scale, color, settings, bulb }: FaceProp
       </text>
     </>
   );
+}
+
+type AnalogueProps = FaceProps & { look: "needle" | "compass" | "thermometer" | "verticalBar" };
+
+export default function Analogue({ look, ...face }: AnalogueProps): ReactElement {
+  switch (look) {
+    case "needle":
+      return <Needle {...face} />;
+    case "compass":
+      return <Compass {...face} />;
+    default:
+      return <Upright {...face} bulb={look === "thermometer"} />;
+  }
 }

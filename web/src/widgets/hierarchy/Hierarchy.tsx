@@ -6,7 +6,8 @@ import { object, text, type Json } from "@/dashboard/model";
 import type { EntityValues, SourceRequest } from "@/dashboard/source";
 import { t } from "@/i18n";
 import { useFunctions, type Ask } from "@/sandbox/functions";
-import { CleanHtml, isLocalAddress } from "@/ui/cleaned";
+import CleanHtml from "@/ui/cleaned";
+import { isLocalAddress } from "@/ui/cleanStyle";
 import { EmptyState, Waiting } from "@/ui/feedback";
 import type { WidgetProps } from "../registry";
 import { functionContext } from "../table/cells";
@@ -21,6 +22,7 @@ const ORDER = { key: { type: "ENTITY_FIELD", key: "name" }, direction: "ASC" as 
 const OPEN_LEVELS = 2;
 
 interface Tree {
+  widget: string;
   functions: TreeFunctions;
   ask: Ask;
   chosen: string | undefined;
@@ -28,7 +30,7 @@ interface Tree {
 }
 
 function Level({ tree, request, parent, onCount }: { tree: Tree; request: SourceRequest; parent: TreeNode | undefined; onCount?: (count: number) => void }): ReactElement {
-  const { total, problem, isLoaded, rowAt } = useEntityPages([request], { pageSize: MOST, search: "", order: ORDER, keyFilters: [] });
+  const { total, problem, isLoaded, rowAt } = useEntityPages(tree.widget, [request], { pageSize: MOST, search: "", order: ORDER, keyFilters: [] });
   const shown = Math.min(total, MOST);
   useEffect(() => {
     if (isLoaded) {
@@ -140,6 +142,7 @@ export default function Hierarchy(props: WidgetProps): ReactElement {
     return <EmptyState>{t("No entity is chosen for this.")}</EmptyState>;
   }
   const tree: Tree = {
+    widget: widget.id,
     functions,
     ask,
     chosen,

@@ -3,21 +3,22 @@
 import { Progress, Table } from "@mantine/core";
 import { useContext, type ReactElement } from "react";
 import { BoardContext } from "@/dashboard/board";
-import { list, object, readKey, text } from "@/dashboard/model";
+import { readKey, text } from "@/dashboard/model";
 import { latestOf } from "@/dashboard/source";
 import { plainWords } from "@/dashboard/words";
 import { formatNumber, t } from "@/i18n";
 import { EmptyState } from "@/ui/feedback";
 import type { WidgetProps } from "../registry";
+import { usageRows } from "./usage";
 import classes from "../widgets.module.css";
 
 export default function ApiUsage({ widget, entities }: WidgetProps): ReactElement {
-  const rows = list(widget.settings["apiUsageDataKeys"]).map(object);
+  const rows = usageRows(widget.settings);
   const board = useContext(BoardContext);
   const [entity] = entities;
   const valueOf = (stored: unknown): string | undefined => (entity === undefined ? undefined : latestOf(entity, readKey(stored))?.value);
-  if (rows.length === 0) {
-    return <EmptyState>{t("No kinds of use are chosen for this.")}</EmptyState>;
+  if (entity === undefined && text(widget.settings["dsEntityAliasId"]) === undefined) {
+    return <EmptyState>{t("No entity is chosen for this.")}</EmptyState>;
   }
   return (
     <div className={classes["scroll"]}>

@@ -6,6 +6,7 @@ import { useSession } from "@/app/session";
 import { list, text } from "@/dashboard/model";
 import { plainWords } from "@/dashboard/words";
 import { t } from "@/i18n";
+import { Icon } from "@/icons/Icon";
 import { EmptyState } from "@/ui/feedback";
 import type { WidgetProps } from "../registry";
 import { offeredTo, screenFor } from "./destinations";
@@ -17,9 +18,11 @@ export default function NavigationCards({ widget }: WidgetProps): ReactElement {
   if (widget.fqn.endsWith("navigation_card")) {
     const path = text(settings["path"]) ?? "";
     const screen = screenFor(path, authority);
+    const icon = text(settings["icon"]);
     const name = plainWords(text(settings["name"]) ?? screen?.label ?? path);
     return screen === undefined ? <EmptyState>{t("{name}: there is no such screen here for your role.", { name })}</EmptyState> : (
       <Link className={classes["card"]} href={screen.path}>
+        {icon !== undefined && <Icon name={icon} />}
         {name}
       </Link>
     );

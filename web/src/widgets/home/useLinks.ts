@@ -2,7 +2,7 @@
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { api } from "@/api/client";
-import { list, object } from "@/dashboard/model";
+import { list, object } from "@/dashboard/json";
 import { notify } from "@/ui/feedback";
 
 /** Returns the links of a kind, undefined as long as nobody has kept any, and what keeps others. */

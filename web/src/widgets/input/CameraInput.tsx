@@ -4,7 +4,6 @@ import { Button, Group } from "@mantine/core";
 import { useEffect, useRef, useState, type ReactElement } from "react";
 import { currentClaims } from "@/api/session";
 import { useSession } from "@/app/session";
-import { number, text } from "@/dashboard/model";
 import { latestOf } from "@/dashboard/source";
 import { t } from "@/i18n";
 import { EmptyState } from "@/ui/feedback";
@@ -12,7 +11,7 @@ import { useImage } from "@/ui/images";
 import { reasonOf } from "../control/rpc";
 import { saveValues } from "../control/useControl";
 import type { WidgetProps } from "../registry";
-import { dataUrlOf, fitted, toGallery } from "./pictures";
+import { dataUrlOf, fitted, readCamera, toGallery } from "./pictures";
 import classes from "./input.module.css";
 
 /** Returns why there is no camera here, in words of what can be done. */
@@ -30,7 +29,7 @@ interface Photo {
 }
 
 export default function CameraInput({ widget, sources, entities }: WidgetProps): ReactElement {
-  const { settings } = widget;
+  const settings = readCamera(widget.settings);
   const { authority } = useSession();
   const entity = entities[0];
   const key = sources[0]?.source.dataKeys[0];
@@ -82,7 +81,7 @@ export default function CameraInput({ widget, sources, entities }: WidgetProps):
       return;
     }
     const canvas = document.createElement("canvas");
-    Object.assign(canvas, fitted(from.videoWidth, from.videoHeight, number(settings["maxWidth"]) ?? 640, number(settings["maxHeight"]) ?? 480));
+    Object.assign(canvas, fitted(from.videoWidth, from.videoHeight, settings.maxWidth, settings.maxHeight));
     canvas.getContext("2d")?.drawImage(from, 0, 0, canvas.width, canvas.height);
     canvas.toBlob(
       (blob) => {
@@ -91,8 +90,8 @@ export default function CameraInput({ widget, sources, entities }: WidgetProps):
           setStream(undefined);
         }
       },
-      text(settings["imageFormat"]) ?? "image/jpeg",
-      number(settings["imageQuality"]) ?? 0.92,
+      settings.imageFormat,
+      settings.imageQuality,
     );
   };
   const save = async ({ blob, url }: Photo): Promise<void> => {
@@ -100,8 +99,8 @@ export default function CameraInput({ widget, sources, entities }: WidgetProps):
     setProblem(undefined);
     try {
       // Only administrators have a gallery to write to; photos of all others stay with the entity.
-      const isGallery = settings["saveToGallery"] === true && authority === "TENANT_ADMIN";
-      const value = isGallery ? await toGallery(blob, `${entity.name} ${key.label}`, settings["usePublicGalleryLink"] === true) : url;
+      const isGallery = settings.toGallery && authority === "TENANT_ADMIN";
+      const value = isGallery ? await toGallery(blob, `${entity.name} ${key.label}`, settings.isPublic) : url;
       await saveValues(entity.id, key.type === "timeseries" ? undefined : "SERVER_SCOPE", { [key.name]: value });
       setPhoto(undefined);
     } catch (error) {

@@ -12,16 +12,16 @@ import { messageOf } from "@/ui/feedback";
 import type { WidgetProps } from "../registry";
 import classes from "../widgets.module.css";
 
-/** Returns why a device could not be claimed. */
-export function claimProblem(error: unknown, name: string): string {
+/** Returns why a device could not be claimed, in words of the settings where they have some. */
+export function claimProblem(error: unknown, name: string, settings: Json = {}): string {
   const answer = error instanceof ApiError ? error : undefined;
   if (answer?.status === 404) {
-    return t("There is no device {name}.", { name });
+    return text(settings["deviceNotFound"]) ?? t("There is no device {name}.", { name });
   }
   if (answer?.status === 400 && /CLAIMED/.test(answer.message)) {
     return t("Somebody has claimed {name} already.", { name });
   }
-  return answer?.status === 400 && /FAILURE/.test(answer.message) ? t("{name} can't be claimed with this key, or not any more.", { name }) : messageOf(error);
+  return answer?.status === 400 && /FAILURE/.test(answer.message) ? (text(settings["failedClaimDevice"]) ?? t("{name} can't be claimed with this key, or not any more.", { name })) : messageOf(error);
 }
 
 export default function ClaimForm({ widget }: WidgetProps): ReactElement {
@@ -47,7 +47,7 @@ export function Claiming({ settings, label }: { settings: Json; label: string })
       setSecret("");
       await cache.invalidateQueries({ queryKey: ["list"] });
     } catch (error) {
-      setResult({ text: claimProblem(error, name), failed: true });
+      setResult({ text: claimProblem(error, name, settings), failed: true });
     } finally {
       setBusy(false);
     }

@@ -76,7 +76,7 @@ export default function QrCode(props: WidgetProps): ReactElement {
   }
   return (
     <div className={classes["code"]}>
-      <svg viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={t("QR code: {text}", { text: content })} shapeRendering="crispEdges" data-drawing>
+      <svg viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={t("QR code: {text}", { text: content })} shapeRendering="crispEdges">
         <rect width={code.size} height={code.size} fill="#fff" />
         <path d={code.path} fill="#000" />
       </svg>

@@ -51,7 +51,7 @@ export default function ValueForm({ widget, sources, entities }: WidgetProps): R
   if (shown.length === 0) {
     return <EmptyState>{t("This form has no keys yet.")}</EmptyState>;
   }
-  const columns = settings["fieldsAlignment"] === "column" ? 1 : Math.min(12, Math.max(1, number(settings["fieldsInRow"]) ?? (shown.length === 1 ? 1 : 2)));
+  const columns = settings["fieldsAlignment"] === "column" || settings["inputFieldsAlignment"] === "column" ? 1 : Math.min(12, Math.max(1, number(settings["fieldsInRow"]) ?? (shown.length === 1 ? 1 : 2)));
   const grid = { "--columns": columns, columnGap: number(settings["columnGap"]) ?? 10, rowGap: number(settings["rowGap"]) ?? 5 } as CSSProperties;
   const groups = new Map<string, Entry[]>();
   shown.forEach((entry) => groups.set(entry.entity.id.id, [...(groups.get(entry.entity.id.id) ?? []), entry]));

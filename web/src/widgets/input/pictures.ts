@@ -1,11 +1,27 @@
 // Pictures that forms save: read from files, made smaller, or put into the gallery of the tenant.
 
 import { upload } from "@/api/upload";
+import { number, text, type Json } from "@/dashboard/json";
 import { t } from "@/i18n";
 import { messageOf } from "@/ui/feedback";
 
 /** A picture that is kept in an attribute may have this size, bytes; bigger ones belong into the gallery. */
 export const MOST_BYTES = 500_000;
+
+/** What a photo of the camera is where settings say nothing. */
+export const CAMERA = { maxWidth: 640, maxHeight: 480, imageFormat: "image/jpeg", imageQuality: 0.92 };
+
+/** Reads the settings of photos. */
+export function readCamera(settings: Json): typeof CAMERA & { toGallery: boolean; isPublic: boolean } {
+  return {
+    maxWidth: number(settings["maxWidth"]) ?? CAMERA.maxWidth,
+    maxHeight: number(settings["maxHeight"]) ?? CAMERA.maxHeight,
+    imageFormat: text(settings["imageFormat"]) ?? CAMERA.imageFormat,
+    imageQuality: number(settings["imageQuality"]) ?? CAMERA.imageQuality,
+    toGallery: settings["saveToGallery"] === true,
+    isPublic: settings["usePublicGalleryLink"] === true,
+  };
+}
 
 /** Reads a file as an address that holds the picture itself. */
 export function dataUrlOf(file: Blob): Promise<string> {

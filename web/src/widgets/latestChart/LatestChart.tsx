@@ -11,6 +11,7 @@ import { readings } from "../values";
 import { shownValue } from "../text";
 import { useColor } from "../useColor";
 import { useScheme } from "../useScheme";
+import { latestSettings } from "./settings";
 import { Columns, Net, Petals, Slices, type Share } from "./faces";
 import classes from "./latestChart.module.css";
 
@@ -22,7 +23,8 @@ function percentOf(share: Share, sum: number, settings: Json): string {
 }
 
 export default function LatestChart({ widget, sources, entities }: WidgetProps): ReactElement {
-  const { settings, fqn } = widget;
+  const { fqn } = widget;
+  const settings = latestSettings(fqn, widget.settings);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const scheme = useScheme(widget);
   const many = entities.length > 1;
@@ -56,7 +58,7 @@ export default function LatestChart({ widget, sources, entities }: WidgetProps):
   const valueStyle = { ...fontStyle(settings["legendValueFont"]), ...(chosen(settings["legendValueColor"]) === undefined ? {} : { color: chosen(settings["legendValueColor"]) }) };
   return (
     <div className={classes["chart"]} data-side={side} data-shares={shares.length}>
-      <svg viewBox={look === "radar" || (look === "pie" && settings["showLabel"] !== false && settings["labelPosition"] !== "inside") ? "-25 -4 150 108" : "0 0 100 100"} role="img" aria-label={label} data-drawing>
+      <svg viewBox={look === "radar" || (look === "pie" && settings["showLabel"] !== false && settings["labelPosition"] !== "inside") ? "-25 -4 150 108" : "0 0 100 100"} role="img" aria-label={label}>
         {(look === "pie" || look === "doughnut") && <Slices {...face} ring={look === "doughnut"} total={withTotal ? { text: totalText, color: totalColor } : undefined} />}
         {look === "polar" && <Petals {...face} />}
         {look === "radar" && <Net {...face} />}

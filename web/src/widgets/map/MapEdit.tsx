@@ -1,7 +1,7 @@
 // Placing, moving, drawing and removing things of a map, where its settings and the role permit it.
 
 import { Button, Select, Text } from "@mantine/core";
-import { useEffect, useMemo, useRef, useState, type ReactElement } from "react";
+import { useEffect, useMemo, useRef, useState, type Dispatch, type ReactElement, type SetStateAction } from "react";
 import { t } from "@/i18n";
 import { notify } from "@/ui/feedback";
 import { Drawing, Handles } from "./drawing";
@@ -11,13 +11,16 @@ import type { MapModel } from "./model";
 import { savePlace, type Drawn, type EditState } from "./saving";
 import classes from "./map.module.css";
 
-function useSaving(onDone: () => void): (item: MapItem, drawn: Drawn, done: string) => void {
-  return (item, drawn, done) => {
-    savePlace(item, drawn).then(() => {
-      notify.ok(done);
-      onDone();
-    }, notify.error);
-  };
+/** Saves a place, tells whoever edits, and says whether it could be saved. */
+async function save(item: MapItem, drawn: Drawn, done: string): Promise<boolean> {
+  try {
+    await savePlace(item, drawn);
+  } catch (error) {
+    notify.error(error);
+    return false;
+  }
+  notify.ok(done);
+  return true;
 }
 
 interface Props {
@@ -25,23 +28,29 @@ interface Props {
   model: MapModel;
   items: readonly MapItem[];
   state: EditState;
-  onState: (state: EditState | undefined) => void;
+  onState: Dispatch<SetStateAction<EditState | undefined>>;
 }
 
-function DrawBar({ view, item, onState }: { view: MapView; item: MapItem; onState: Props["onState"] }): ReactElement {
+interface BarProps {
+  view: MapView;
+  item: MapItem;
+  /** Ends the editing of this item, and of no other. */
+  onLeave: () => void;
+}
+
+function DrawBar({ view, item, onLeave }: BarProps): ReactElement {
   const [points, setPoints] = useState(0);
   const drawing = useRef<Drawing>(undefined);
-  const back = useRef(() => onState({ doing: "idle" }));
-  const save = useSaving(back.current);
-  const newest = useRef(save);
-  newest.current = save;
+  const newest = useRef(onLeave);
+  newest.current = onLeave;
   const { kind } = item.layer;
   useEffect(() => {
-    const made = new Drawing(view, kind, (drawn) => newest.current(item, drawn, t("{name} has a place now.", { name: item.entity.name })), setPoints);
+    const leave = newest.current;
+    const made = new Drawing(view, kind, (drawn) => void save(item, drawn, t("{name} has a place now.", { name: item.entity.name })).then(leave), setPoints);
     drawing.current = made;
     const cancel = (event: KeyboardEvent): void => {
       if (event.key === "Escape") {
-        back.current();
+        newest.current();
       }
     };
     addEventListener("keydown", cancel);
@@ -68,43 +77,46 @@ function DrawBar({ view, item, onState }: { view: MapView; item: MapItem; onStat
           {t("Finish")}
         </Button>
       )}
-      <Button size="compact-sm" variant="subtle" onClick={() => onState({ doing: "idle" })}>
+      <Button size="compact-sm" variant="subtle" onClick={onLeave}>
         {t("Cancel")}
       </Button>
     </>
   );
 }
 
-function SelectBar({ view, item, onState }: { view: MapView; item: MapItem; onState: Props["onState"] }): ReactElement {
-  const save = useSaving(() => onState({ doing: "idle" }));
-  const newest = useRef(save);
-  newest.current = save;
+function SelectBar({ view, item, onLeave, onAnew }: BarProps & { onAnew: () => void }): ReactElement {
+  const { id } = item;
   const { actions } = item.layer.edit;
   const isShape = item.line !== undefined || item.circle !== undefined;
+  const handles = useRef<Handles>(undefined);
+  const newest = useRef(item);
+  newest.current = item;
   useEffect(() => {
     if (!isShape) {
       return undefined;
     }
     const names = { corner: t("Corner; double click removes it"), hole: t("Corner of a hole; double click removes it"), middle: t("Side; drag for a new corner"), move: t("Moves the whole"), radius: t("Radius") };
-    const made = new Handles(view, item, names, (drawn) => newest.current(item, drawn, t("{name} was changed.", { name: item.entity.name })));
+    const made = new Handles(view, newest.current, names, (drawn) => save(newest.current, drawn, t("{name} was changed.", { name: newest.current.entity.name })));
+    handles.current = made;
     return () => made.end();
-  }, [view, item, isShape]);
+  }, [view, id, isShape]);
+  useEffect(() => handles.current?.follow(item), [item]);
   return (
     <>
       <Text size="sm" fw={600}>
         {item.entity.name}
       </Text>
       {actions.has("remove") && (
-        <Button size="compact-sm" color="red" onClick={() => save(item, undefined, t("{name} was taken off the map.", { name: item.entity.name }))}>
+        <Button size="compact-sm" color="red" onClick={() => void save(item, undefined, t("{name} was taken off the map.", { name: item.entity.name })).then((isSaved) => isSaved && onLeave())}>
           {t("Take off the map")}
         </Button>
       )}
       {actions.has("move") && (
-        <Button size="compact-sm" variant="default" onClick={() => onState({ doing: "draw", item })}>
+        <Button size="compact-sm" variant="default" onClick={onAnew}>
           {isShape ? t("Draw anew") : t("Place anew")}
         </Button>
       )}
-      <Button size="compact-sm" variant="subtle" onClick={() => onState({ doing: "idle" })}>
+      <Button size="compact-sm" variant="subtle" onClick={onLeave}>
         {t("Done")}
       </Button>
     </>
@@ -117,6 +129,8 @@ export default function MapEdit({ view, model, items, state, onState }: Props): 
   const kinds = new Set(model.layers.filter((layer) => layer.edit.actions.has("add")).map((layer) => layer.kind));
   // Values that came since are those of the selected thing.
   const current = state.doing === "idle" ? undefined : (items.find(({ id }) => id === state.item.id) ?? state.item);
+  // Whoever has begun something else meanwhile stays at it.
+  const leave = (): void => onState((now) => (now === state ? { doing: "idle" } : now));
   return (
     <div className={classes["bar"]} role="toolbar" aria-label={t("Edit map")}>
       {state.doing === "idle" && kinds.size > 0 && (
@@ -139,8 +153,8 @@ export default function MapEdit({ view, model, items, state, onState }: Props): 
         />
       )}
       {state.doing === "idle" && <Text size="sm">{t("Drag markers, or click something to change it.")}</Text>}
-      {state.doing === "draw" && <DrawBar key={state.item.id} view={view} item={state.item} onState={onState} />}
-      {state.doing === "select" && current !== undefined && <SelectBar key={current.id} view={view} item={current} onState={onState} />}
+      {state.doing === "draw" && <DrawBar key={state.item.id} view={view} item={state.item} onLeave={leave} />}
+      {state.doing === "select" && current !== undefined && <SelectBar key={current.id} view={view} item={current} onLeave={leave} onAnew={() => onState({ doing: "draw", item: current })} />}
     </div>
   );
 }

@@ -8,17 +8,18 @@ import { flat, type Step } from "./geometry";
 import { isPlaced, type MapItem } from "./items";
 import { Markers } from "./markers";
 import type { MapModel, TileChoice } from "./model";
+import type { OwnLook } from "./ownMap";
 import { Plane } from "./plane";
 import { Popups } from "./popups";
 import { Shapes } from "./shapes";
-import { TileBackground } from "./tiles";
+import { TileBackground, type BackgroundState } from "./tiles";
 import { Trips } from "./trips";
 
 export interface MapEvents {
   click: (item: MapItem) => void;
   tag: (item: MapItem, name: string) => void;
   moved: (item: MapItem, to: L.LatLng) => void;
-  background: (state: { missing: boolean; approximated: boolean }) => void;
+  background: (state: BackgroundState) => void;
 }
 
 /** Redrawing very many things waits until this much time has passed since the last time, milliseconds. */
@@ -102,8 +103,8 @@ export class MapView {
     this.map.remove();
   }
 
-  showTiles(choice: TileChoice): void {
-    this.tiles?.show(choice);
+  showTiles(choice: TileChoice, own: OwnLook | undefined): void {
+    this.tiles?.show(choice, own);
   }
 
   /** Shows a picture as the background of an image map. */

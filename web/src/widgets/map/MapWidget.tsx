@@ -1,19 +1,24 @@
 // A map: the globe or a picture, with markers, shapes and trips of entities.
 
 import { Button, Select } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
+import { ask } from "@/api/typed";
 import { latestOf } from "@/dashboard/source";
 import { Icon } from "@/icons/Icon";
-import { plural, t } from "@/i18n";
+import { plural, t, useLanguage } from "@/i18n";
 import { EmptyState, notify } from "@/ui/feedback";
 import { useImage } from "@/ui/images";
 import { inkColor } from "../color";
 import type { WidgetProps } from "../registry";
+import { useScheme } from "../useScheme";
 import { useMapItems, isPlaced, valuesBeside } from "./items";
 import { actionSource } from "./layer";
 import { MapView } from "./MapView";
 import { readMap, type MapModel } from "./model";
+import type { OwnLook } from "./ownMap";
 import { mayEdit, savePlace, type EditState } from "./saving";
+import { NOTHING_AMISS } from "./tiles";
 import classes from "./map.module.css";
 
 const MapEdit = lazy(() => import("./MapEdit"));
@@ -45,13 +50,23 @@ function usePicture(model: MapModel, sources: WidgetProps["sources"]): { url: st
   return failed ? "failed" : loaded;
 }
 
+/** How the server's own map is drawn, where there is one; unknown until it has answered. */
+function useOwnLook(widget: WidgetProps["widget"], isGeo: boolean): { isKnown: boolean; look: OwnLook | undefined } {
+  const { data, isPending } = useQuery({ queryKey: ["system params"], queryFn: () => ask("GET /api/system/params"), enabled: isGeo, staleTime: Infinity, retry: false });
+  const scheme = useScheme(widget);
+  const language = useLanguage();
+  const has = data?.hasMapFile === true;
+  return { isKnown: !isPending, look: useMemo(() => (has ? { scheme, language } : undefined), [has, scheme, language]) };
+}
+
 export default function MapWidget({ widget, sources, act }: WidgetProps): ReactElement {
   const model = useMemo(() => readMap(widget.fqn, widget.config), [widget]);
   const host = useRef<HTMLDivElement>(null);
   const [drawn, setDrawn] = useState<MapView>();
   // With other settings the map before is gone until there is one for them.
   const view = drawn?.model === model ? drawn : undefined;
-  const [background, setBackground] = useState({ missing: false, approximated: false });
+  const [background, setBackground] = useState(NOTHING_AMISS);
+  const own = useOwnLook(widget, model.kind === "geo");
   const [tile, setTile] = useState(0);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const [listed, setListed] = useState(false);
@@ -93,17 +108,19 @@ export default function MapWidget({ widget, sources, act }: WidgetProps): ReactE
   // After what the map is fitted to.
   useEffect(() => {
     const choice = model.tiles[tile] ?? model.tiles[0];
-    if (view === undefined || choice === undefined) {
+    if (view === undefined || choice === undefined || !own.isKnown) {
       return undefined;
     }
-    const timer = setTimeout(() => view.showTiles(choice), isComing ? TILES_WAIT_MS : 0);
+    const timer = setTimeout(() => view.showTiles(choice, own.look), isComing ? TILES_WAIT_MS : 0);
     return () => clearTimeout(timer);
-  }, [view, model, tile, isComing]);
+  }, [view, model, tile, isComing, own.isKnown, own.look]);
 
   const cut = sources.find(({ source, entities, total }) => source.pageSize !== undefined && entities.length >= source.pageSize && total > entities.length);
   const notes = [
     ...(cut === undefined ? [] : [`${t("{n} of {total} entities are shown", { n: cut.entities.length, total: cut.total })}.`]),
-    ...(background.missing ? [t("The map's pictures can't be loaded. Places are right.")] : background.approximated ? [t("The chosen map needs a program of its own. This is the nearest one without.")] : []),
+    ...(background.missing ? [t("The map's pictures can't be loaded. Places are right.")] : []),
+    ...(background.replaced ? [t("The map's pictures can't be loaded. This is the server's own map.")] : []),
+    ...(background.approximated && !background.missing && !background.replaced ? [t("The chosen map needs a program of its own. This is the nearest one without.")] : []),
   ];
   const editable = mayEdit(model);
   const placed = shown.filter(isPlaced).length;

@@ -79,12 +79,6 @@ export class Drawing {
   }
 }
 
-function handle(at: L.LatLng, name: string, kind: "corner" | "middle" | "move"): L.Marker {
-  const element = document.createElement("div");
-  element.className = `${classes["handle"] ?? ""} ${classes[kind] ?? ""}`;
-  return L.marker(at, { draggable: true, title: name, zIndexOffset: 2_000, icon: L.divIcon({ html: element, className: "", iconSize: [16, 16] }) });
-}
-
 interface Names {
   corner: string;
   hole: string;
@@ -107,16 +101,34 @@ type Corners = L.LatLng[][];
 
 const replaced = <T>(all: readonly T[], at: number, by: T): T[] => all.map((one, n) => (n === at ? by : one));
 
-/** Handles at the corners of a shape, in the middle of its sides, and one that moves it whole. */
+type Outline = Pick<MapItem, "line" | "circle">;
+
+const outlineOf = ({ line, circle }: Outline): string => JSON.stringify([line, circle]);
+
+/**
+ * Handles at the corners of a shape, in the middle of its sides, and one that moves it whole.
+ *
+ * What somebody has dragged counts from then on, before it is stored and comes back: the next drag begins from it.
+ */
 export class Handles {
   private readonly handles = L.layerGroup();
+  private outline: Outline;
+  /** What the values said last. */
+  private stored: string;
+  private isDragging = false;
+  private saving = 0;
+  /** Shapes are stored one after the other: the last one stays. */
+  private last: Promise<unknown> = Promise.resolve();
 
+  /** `save` stores a shape, and says whether it could. */
   constructor(
     private readonly view: MapView,
-    private readonly item: MapItem,
+    private item: MapItem,
     private readonly names: Names,
-    private readonly onChange: (drawn: Drawn) => void,
+    private readonly save: (drawn: Drawn) => Promise<boolean>,
   ) {
+    this.outline = item;
+    this.stored = outlineOf(item);
     this.handles.addTo(view.map);
     this.draw();
   }
@@ -125,14 +137,52 @@ export class Handles {
     this.handles.remove();
   }
 
+  /** Takes newer values; a shape that changed elsewhere is followed unless it is changed here at this moment. */
+  follow(item: MapItem): void {
+    this.item = item;
+    const stored = outlineOf(item);
+    if (stored !== this.stored) {
+      this.stored = stored;
+      if (!this.isDragging && this.saving === 0 && stored !== outlineOf(this.outline)) {
+        this.outline = item;
+        this.draw();
+      }
+    }
+  }
+
+  private async change(drawn: Outline): Promise<void> {
+    this.outline = drawn;
+    this.draw();
+    this.saving += 1;
+    const { circle, line = [] } = drawn;
+    const turn = this.last.then(() => this.save(circle === undefined ? { line } : { circle }));
+    this.last = turn;
+    const isSaved = await turn;
+    this.saving -= 1;
+    if (!isSaved && this.outline === drawn) {
+      this.view.shapes.restore(this.item.id);
+      this.outline = this.item;
+      this.draw();
+    }
+  }
+
   private draw(): void {
     this.handles.clearLayers();
-    const { circle, line } = this.item;
+    const { circle, line } = this.outline;
     if (circle !== undefined) {
       this.drawCircle(circle);
     } else if (line !== undefined) {
       this.drawLine(line);
     }
+  }
+
+  private add(at: L.LatLng, name: string, kind: "corner" | "middle" | "move"): L.Marker {
+    const element = document.createElement("div");
+    element.className = `${classes["handle"] ?? ""} ${classes[kind] ?? ""}`;
+    const handle = L.marker(at, { draggable: true, title: name, zIndexOffset: 2_000, icon: L.divIcon({ html: element, className: "", iconSize: [16, 16] }) });
+    handle.on("dragstart", () => (this.isDragging = true));
+    handle.on("dragend", () => (this.isDragging = false));
+    return handle.addTo(this.handles);
   }
 
   private get mayEdit(): boolean {
@@ -143,14 +193,14 @@ export class Handles {
     const { plane, map } = this.view;
     const center = plane.toLatLng(circle.center);
     if (this.item.layer.edit.actions.has("move")) {
-      const middle = handle(center, this.names.move, "move").addTo(this.handles);
-      middle.on("dragend", () => this.onChange({ circle: { ...circle, center: plane.toPlace(middle.getLatLng()) } }));
+      const middle = this.add(center, this.names.move, "move");
+      middle.on("dragend", () => void this.change({ line: undefined, circle: { ...circle, center: plane.toPlace(middle.getLatLng()) } }));
     }
     const shape = this.view.shapes.layerOf(this.item.id);
     if (this.mayEdit && shape instanceof L.Circle) {
-      const edge = handle(L.latLng(center.lat, shape.getBounds().getEast()), this.names.radius, "corner").addTo(this.handles);
+      const edge = this.add(L.latLng(center.lat, shape.getBounds().getEast()), this.names.radius, "corner");
       edge.on("drag", () => shape.setRadius(map.distance(center, edge.getLatLng())));
-      edge.on("dragend", () => this.onChange({ circle: { ...circle, radius: plane.fromRadius(map.distance(center, edge.getLatLng())) } }));
+      edge.on("dragend", () => void this.change({ line: undefined, circle: { ...circle, radius: plane.fromRadius(map.distance(center, edge.getLatLng())) } }));
     }
   }
 
@@ -160,7 +210,7 @@ export class Handles {
     const closed = this.item.layer.kind === "polygons";
     const rings = ringsOf(line, closed);
     const corners: Corners = rings.map(({ places }) => places.map((place) => plane.toLatLng(place)));
-    const change = (changed: Corners): void => this.onChange({ line: withRings(line, rings, changed.map((ring) => ring.map((point) => plane.toPlace(point)))) });
+    const change = (changed: Corners): void => void this.change({ circle: undefined, line: withRings(line, rings, changed.map((ring) => ring.map((point) => plane.toPlace(point)))) });
     const shape = this.view.shapes.layerOf(this.item.id);
     const show = (changed: Corners): void => {
       if (shape instanceof L.Polyline) {
@@ -177,7 +227,7 @@ export class Handles {
     }
     if (this.item.layer.edit.actions.has("move")) {
       const center = L.latLngBounds(corners.flat()).getCenter();
-      const whole = handle(center, this.names.move, "move").addTo(this.handles);
+      const whole = this.add(center, this.names.move, "move");
       const moved = (): Corners => {
         const to = whole.getLatLng();
         return corners.map((ring) => ring.map((point) => L.latLng(point.lat + to.lat - center.lat, point.lng + to.lng - center.lng)));
@@ -189,7 +239,7 @@ export class Handles {
 
   private drawRing(points: L.LatLng[], { closed, mayGo, name, show, change }: RingHandles): void {
     points.forEach((point, n) => {
-      const corner = handle(point, name, "corner").addTo(this.handles);
+      const corner = this.add(point, name, "corner");
       const moved = (): L.LatLng[] => replaced(points, n, corner.getLatLng());
       corner.on("drag", () => show(moved()));
       corner.on("dragend", () => change(moved()));
@@ -202,7 +252,7 @@ export class Handles {
       });
       const next = points[n + 1] ?? (closed ? points[0] : undefined);
       if (next !== undefined) {
-        const middle = handle(L.latLng((point.lat + next.lat) / 2, (point.lng + next.lng) / 2), this.names.middle, "middle").addTo(this.handles);
+        const middle = this.add(L.latLng((point.lat + next.lat) / 2, (point.lng + next.lng) / 2), this.names.middle, "middle");
         const added = (): L.LatLng[] => [...points.slice(0, n + 1), middle.getLatLng(), ...points.slice(n + 1)];
         middle.on("drag", () => show(added()));
         middle.on("dragend", () => change(added()));

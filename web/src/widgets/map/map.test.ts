@@ -5,6 +5,7 @@ import { marked } from "marked";
 import { escapeMarkdown, fillMarkup, formatted } from "./formatted";
 import { bearing, mapRings, placeAt, placeOf, readCircle, readLine, ringsOf, spreadOffsets, stepsOf, withRings, type Nested, type Place } from "./geometry";
 import { isOwnImage, ItemMaker } from "./items";
+import { isPicture } from "./markerElement";
 import { readMap } from "./model";
 import { withActionTags } from "./markup";
 
@@ -180,4 +181,12 @@ test("buttons have icons, and are told by them where they have no label", () => 
   const open = { type: "openDashboardState", targetDashboardStateId: "a" };
   const { buttons } = readMap("system.map", { settings: { mapActionButtons: [{ label: "", icon: "mdi:map-marker", action: open }, { label: "Go", icon: "", action: open }, { action: open }] } });
   expect(buttons.map(({ label, icon, name }) => [label, icon, name])).toEqual([["", "mdi:map-marker", "Map marker"], ["Go", "", "Go"], ["3", "", "3"]]);
+});
+
+test("pictures of ThingsBoard's own pages are shapes, which look up", () => {
+  const [layer] = readMap("system.trip_map", { settings: { trips: [{ dsType: "entity", dsEntityAliasId: "a", xKey: {}, yKey: {}, markerType: "image", markerImage: { type: "image", image: "x", imageSize: 34 } }] } }).layers;
+  if (layer === undefined) {
+    throw new Error("there is no layer");
+  }
+  expect(["/assets/markers/tripShape1.svg", "assets/markers/shape10.svg", "/assets/markers/tripShape99.svg", "tb-image;/api/images/tenant/van.png", ""].map((image) => isPicture({ layer, image }))).toEqual([false, false, true, true, false]);
 });

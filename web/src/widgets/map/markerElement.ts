@@ -64,6 +64,17 @@ function signOf(icon: string, name: string): SVGElement {
   return letter;
 }
 
+/** Pictures that ThingsBoard's pages bring along are drawn as the shapes that they are. */
+function shapeAt(image: string): string | undefined {
+  const [, kind, n] = /(?:^|\/)assets\/markers\/(shape|tripShape)(\d+)\.svg$/.exec(image) ?? [];
+  return n === undefined ? undefined : SHAPES[`${kind === "shape" ? "markerShape" : "tripMarkerShape"}${n}`];
+}
+
+/** Whether a marker is a picture: these look to the right, and shapes up. */
+export function isPicture({ layer: { marker }, image }: Pick<MapItem, "layer" | "image">): boolean {
+  return marker.type === "image" && image !== "" && shapeAt(image) === undefined;
+}
+
 /** What a marker's look depends on; as long as it stays the same, its element does too. */
 export function lookOf(item: MapItem): string {
   return JSON.stringify([item.color, item.label, item.image, item.imageSize, item.entity.name]);
@@ -74,14 +85,14 @@ export function markerElement(item: MapItem, imageAt: (link: string, show: (url:
   const { marker, kind } = item.layer;
   const element = document.createElement("div");
   element.className = classes["marker"] ?? "";
-  const shape = SHAPES[marker.shape] ?? SHAPES[kind === "trips" ? "tripMarkerShape2" : "markerShape1"] ?? PIN;
+  const shape = (marker.type === "image" ? shapeAt(item.image) : undefined) ?? SHAPES[marker.shape] ?? SHAPES[kind === "trips" ? "tripMarkerShape2" : "markerShape1"] ?? PIN;
   const drawing = shapeElement(marker.type === "icon" ? "M17 33 L9 24 A 13 13 0 1 1 25 24 Z" : shape, item.color, item.imageSize);
   drawing.dataset["look"] = "";
   if (marker.type === "icon") {
     drawing.append(signOf(marker.icon, item.entity.name));
   }
   element.append(drawing);
-  if (marker.type === "image" && item.image !== "") {
+  if (isPicture(item)) {
     imageAt(item.image, (url) => {
       const image = document.createElement("img");
       image.alt = "";

@@ -80,6 +80,15 @@ export class Shapes {
     return this.drawn.get(id)?.layer;
   }
 
+  /** Draws a shape as its values say, which was reshaped by hand. */
+  restore(id: string): void {
+    const [item, known] = [this.byId.get(id), this.drawn.get(id)];
+    if (item !== undefined && known !== undefined) {
+      known.shape = "";
+      this.reshape(item, known);
+    }
+  }
+
   private make(item: MapItem, renderer: L.Renderer): Drawn["layer"] | undefined {
     const plane = this.plane();
     if (item.circle !== undefined) {
@@ -90,9 +99,7 @@ export class Shapes {
   }
 
   private draw(item: MapItem, renderer: L.Renderer): void {
-    const plane = this.plane();
     const look = JSON.stringify([item.color, item.stroke, item.label]);
-    const shape = JSON.stringify([item.line, item.circle, plane.aspect]);
     let known = this.drawn.get(item.id);
     if (known === undefined) {
       const layer = this.make(item, renderer);
@@ -109,20 +116,31 @@ export class Shapes {
         const element = layer.getElement();
         element?.parentNode?.insertBefore(pattern, element);
       }
-      known = { layer, look: "", shape, pattern };
+      known = { layer, look: "", shape: this.shapeOf(item), pattern };
       this.drawn.set(item.id, known);
     }
-    if (known.shape !== shape) {
-      known.shape = shape;
-      if (known.layer instanceof L.Circle && item.circle !== undefined) {
-        known.layer.setLatLng(plane.toLatLng(item.circle.center)).setRadius(plane.toRadius(item.circle.radius));
-      } else if (known.layer instanceof L.Polyline && item.line !== undefined) {
-        known.layer.setLatLngs(plane.toLatLngs(item.line));
-      }
-    }
+    this.reshape(item, known);
     if (known.look !== look) {
       known.look = look;
       this.style(item, known);
+    }
+  }
+
+  private shapeOf({ line, circle }: MapItem): string {
+    return JSON.stringify([line, circle, this.plane().aspect]);
+  }
+
+  private reshape(item: MapItem, known: Drawn): void {
+    const shape = this.shapeOf(item);
+    if (known.shape === shape) {
+      return;
+    }
+    known.shape = shape;
+    const plane = this.plane();
+    if (known.layer instanceof L.Circle && item.circle !== undefined) {
+      known.layer.setLatLng(plane.toLatLng(item.circle.center)).setRadius(plane.toRadius(item.circle.radius));
+    } else if (known.layer instanceof L.Polyline && item.line !== undefined) {
+      known.layer.setLatLngs(plane.toLatLngs(item.line));
     }
   }
 

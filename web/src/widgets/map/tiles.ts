@@ -1,60 +1,23 @@
-// The background of a map: tiles from the web, and a plain grid where those can't be had.
+// The background of a map: tiles from the web or the server's own map, and a plain grid where neither can be had.
 
 import L from "leaflet";
 import { cleanText } from "./markup";
 import type { TileChoice } from "./model";
+import type { OwnLook, OwnMap } from "./ownMap";
+import { backgroundOf, NAMES, tilesOf, type Background } from "./providers";
 
-interface Tiles {
-  url: string;
-  attribution: string;
-  maxZoom: number;
-  /** What was asked for can't be shown with plain pictures; this is the nearest that can. */
-  approximated?: boolean;
+export interface BackgroundState {
+  /** There is nothing but the grid. */
+  missing: boolean;
+  /** What was asked for needs a program of its own. */
+  approximated: boolean;
+  /** The server's own map stands in for pictures that don't come. */
+  replaced: boolean;
 }
 
-const OSM_CREDIT = '&copy; <a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a> contributors';
-const ESRI_CREDIT = "Tiles &copy; Esri";
-const OSM: Tiles = { url: "https://tile.openstreetmap.org/{z}/{x}/{y}.png", attribution: OSM_CREDIT, maxZoom: 19 };
-const esri = (name: string): Tiles => ({ url: `https://server.arcgisonline.com/ArcGIS/rest/services/${name}/MapServer/tile/{z}/{y}/{x}`, attribution: ESRI_CREDIT, maxZoom: 18 });
-const carto = (name: string): Tiles => ({ url: `https://{s}.basemaps.cartocdn.com/${name}/{z}/{x}/{y}.png`, attribution: `${OSM_CREDIT} &copy; CARTO`, maxZoom: 20 });
-const here = (style: string, key: string): Tiles => ({
-  url: `https://maps.hereapi.com/v3/base/mc/{z}/{x}/{y}/png8?style=${style}&apiKey=${encodeURIComponent(key)}`,
-  attribution: "&copy; HERE",
-  maxZoom: 20,
-});
+export const NOTHING_AMISS: BackgroundState = { missing: false, approximated: false, replaced: false };
 
-const KNOWN: Record<string, Tiles> = {
-  "OpenStreetMap.Mapnik": OSM,
-  "OpenStreetMap.HOT": { ...OSM, url: "https://{s}.tile.openstreetmap.fr/hot/{z}/{x}/{y}.png" },
-  "Esri.WorldStreetMap": esri("World_Street_Map"),
-  "Esri.WorldTopoMap": esri("World_Topo_Map"),
-  "Esri.WorldImagery": esri("World_Imagery"),
-  "CartoDB.Positron": carto("light_all"),
-  "CartoDB.DarkMatter": carto("dark_all"),
-};
-const HERE_STYLES: Record<string, string> = {
-  "HEREv3.normalDay": "explore.day",
-  "HEREv3.normalNight": "explore.night",
-  "HEREv3.hybridDay": "explore.satellite.day",
-  "HEREv3.terrainDay": "topo.day",
-};
-
-/** Returns where the tiles of a choice come from. */
-export function tilesOf({ provider, layerType, tileUrl, apiKey, attribution }: TileChoice): Tiles {
-  if (provider === "custom") {
-    const isPictures = /^https?:\/\//i.test(tileUrl) && tileUrl.includes("{z}");
-    return isPictures ? { url: tileUrl, attribution, maxZoom: 20 } : { ...OSM, approximated: true };
-  }
-  if (provider === "openstreet") {
-    return KNOWN[layerType] ?? OSM;
-  }
-  if (provider === "here" && apiKey !== "") {
-    return here(HERE_STYLES[layerType] ?? "explore.day", apiKey);
-  }
-  // Google and Tencent need programs of their own, OpenFreeMap draws vectors.
-  const nearest = /satellite|hybrid/i.test(layerType) ? KNOWN["Esri.WorldImagery"] : /terrain/i.test(layerType) ? KNOWN["Esri.WorldTopoMap"] : /positron/i.test(layerType) ? KNOWN["CartoDB.Positron"] : OSM;
-  return { ...(nearest ?? OSM), approximated: true };
-}
+const MAX_ZOOM = 22;
 
 /** A grid with degrees, under tiles that don't come. */
 class Graticule extends L.GridLayer {
@@ -74,46 +37,128 @@ class Graticule extends L.GridLayer {
 export class TileBackground {
   private layers: L.Layer[] = [];
   private readonly grid = new Graticule({ pane: "tilePane", zIndex: 0 });
-  private loaded = 0;
   private shown: TileChoice | undefined;
-  private missing = false;
+  private drawn: Background = "wait";
+  private state = NOTHING_AMISS;
+  /** Tiles of the pictures that came, and whether there was one that didn't before any did. */
+  private loaded = 0;
+  private failed = false;
+  /** How the server's own map looks, where there is one. */
+  private look: OwnLook | undefined;
+  private own: OwnMap | "asked" | "unreadable" | undefined;
 
   constructor(
     private readonly map: L.Map,
-    private readonly onState: (state: { missing: boolean; approximated: boolean }) => void,
-  ) {}
+    private readonly onState: (state: BackgroundState) => void,
+  ) {
+    // What the server's own map doesn't reach is shown by pictures.
+    map.on("moveend", () => this.draw());
+    map.on("unload", () => (this.shown = undefined));
+  }
 
-  show(choice: TileChoice): void {
-    if (choice === this.shown) {
-      return;
+  show(choice: TileChoice, look: OwnLook | undefined): void {
+    const isOther = choice !== this.shown;
+    if (isOther || (look !== this.look && this.drawn === "own")) {
+      this.failed = this.failed && !isOther;
+      this.clear();
     }
     this.shown = choice;
+    this.look = look;
+    this.draw();
+  }
+
+  private draw(): void {
+    if (this.shown === undefined) {
+      return;
+    }
+    const tiles = tilesOf(this.shown);
+    const next = backgroundOf(tiles, this.failed, this.look === undefined ? false : this.covers());
+    if ((tiles.ownFirst === true || this.failed) && this.look !== undefined && this.own === undefined) {
+      void this.open();
+    }
+    if (next === this.drawn) {
+      return;
+    }
+    this.clear();
+    this.drawn = next;
+    if (next === "pictures") {
+      this.addPictures(this.shown);
+    } else if (next === "own") {
+      this.addOwn(tiles);
+    }
+  }
+
+  private covers(): boolean | undefined {
+    if (typeof this.own === "object") {
+      return this.own.covers(this.map.getCenter().wrap(), this.map.getZoom());
+    }
+    return this.own === "unreadable" ? false : undefined;
+  }
+
+  private async open(): Promise<void> {
+    this.own = "asked";
+    try {
+      const { openOwnMap } = await import("./ownMap");
+      this.own = await openOwnMap();
+    } catch {
+      this.own = "unreadable";
+    }
+    this.draw();
+  }
+
+  private clear(): void {
     this.layers.forEach((layer) => layer.remove());
-    this.loaded = 0;
+    this.layers = [];
+    this.grid.remove();
+    this.drawn = "wait";
+  }
+
+  private tell(state: Partial<BackgroundState>): void {
+    const approximated = this.shown !== undefined && tilesOf(this.shown).approximated === true;
+    this.state = { ...NOTHING_AMISS, approximated, ...state };
+    this.onState(this.state);
+  }
+
+  private add(layers: L.Layer[]): void {
+    this.layers = layers;
+    layers.forEach((layer) => layer.addTo(this.map));
+  }
+
+  private addPictures(choice: TileChoice): void {
     const tiles = tilesOf(choice);
-    const approximated = tiles.approximated === true;
+    this.loaded = 0;
     // Tile servers want to know who asks; they are told the origin and no more.
-    const options = { maxNativeZoom: tiles.maxZoom, maxZoom: 22, attribution: cleanText(tiles.attribution), referrerPolicy: "strict-origin" as const };
-    const tell = (missing: boolean): void => {
-      this.missing = missing;
-      this.onState({ missing, approximated });
-    };
+    const options = { maxNativeZoom: tiles.maxZoom, maxZoom: MAX_ZOOM, attribution: cleanText(tiles.attribution), referrerPolicy: "strict-origin" as const };
     const main = L.tileLayer(tiles.url, options);
     main.on("tileload", () => {
       if (this.loaded++ === 0) {
+        this.failed = false;
         this.grid.remove();
-        tell(false);
+        this.tell({});
       }
     });
     main.on("tileerror", () => {
       // Each of the tiles in view tells this.
-      if (this.loaded === 0 && !this.missing) {
+      if (this.loaded > 0 || this.state.missing || this.layers[0] !== main) {
+        return;
+      }
+      this.failed = true;
+      this.draw();
+      if (this.layers[0] === main) {
         this.grid.addTo(this.map);
-        tell(true);
+        this.tell({ missing: true });
       }
     });
-    tell(false);
-    this.layers = [main, ...(choice.hybrid ? [L.tileLayer(esri("Reference/World_Boundaries_and_Places").url, { ...options, attribution: "" })] : [])];
-    this.layers.forEach((layer) => layer.addTo(this.map));
+    this.tell({});
+    this.add([main, ...(choice.hybrid ? [L.tileLayer(NAMES.url, { ...options, attribution: "" })] : [])]);
+  }
+
+  private addOwn({ ownFirst }: { ownFirst?: true }): void {
+    if (typeof this.own === "object" && this.look !== undefined) {
+      // Beside what the file has there is the grid.
+      this.grid.addTo(this.map);
+      this.tell({ replaced: ownFirst !== true });
+      this.add([this.own.layer(this.look, MAX_ZOOM)]);
+    }
   }
 }

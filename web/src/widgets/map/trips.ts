@@ -5,7 +5,7 @@ import { imageUrl } from "@/ui/images";
 import { safeColor, rangeColor } from "../color";
 import { bearing, placeAt, type Place, type Step } from "./geometry";
 import type { MapItem } from "./items";
-import { lookOf, markerElement } from "./markerElement";
+import { isPicture, lookOf, markerElement } from "./markerElement";
 import type { MarkerEvents } from "./markers";
 import type { Plane } from "./plane";
 
@@ -162,13 +162,14 @@ export class Trips {
     const drawing = known.marker.getElement()?.querySelector<HTMLElement>("[data-look]");
     if (trip.rotate && drawing instanceof Element) {
       // Our shapes look up, pictures look to the right, as ThingsBoard has them.
-      const turn = directionAt(item.steps, now.n, this.plane().kind) + trip.offsetAngle - (style.type === "image" ? 90 : 0);
+      const turn = directionAt(item.steps, now.n, this.plane().kind) + trip.offsetAngle - (isPicture(item) ? 90 : 0);
       drawing.style.transform = `rotate(${turn.toFixed(1)}deg)`;
     }
   }
 
   private beginMarker(item: MapItem, at: L.LatLng): L.Marker {
-    const marker = L.marker(at, { title: item.entity.name, zIndexOffset: 1_000 });
+    // Leaflet's own picture is none of ours: what the marker looks like follows.
+    const marker = L.marker(at, { title: item.entity.name, zIndexOffset: 1_000, icon: L.divIcon({ className: "", iconSize: [0, 0] }) });
     const current = (): MapItem => this.byId.get(item.id) ?? item;
     marker.on("click", () => this.events.click(current()));
     marker.on("mouseover", () => this.events.hover(current(), true));

@@ -1,9 +1,9 @@
 // What stands above and below a table of a dashboard: search, columns, filters, file, pages.
 
-import { ActionIcon, Select, Text, TextInput } from "@mantine/core";
+import { ActionIcon, NativeSelect, Text, TextInput } from "@mantine/core";
 import type { ReactElement, ReactNode } from "react";
 import { t } from "@/i18n";
-import type { Saving } from "@/ui/csvFile";
+import type { Saving } from "@/ui/rowsFile";
 import type { Arrangement, GridColumn } from "@/ui/grid/columns";
 import classes from "@/ui/grid/grid.module.css";
 import { TableMenu } from "@/ui/grid/TableMenu";
@@ -18,7 +18,7 @@ interface ToolsProps<T> {
   filters: { shown: boolean; toggle: () => void } | undefined;
   total: number;
   /** Saves all rows as a file. */
-  save: (saving: Saving) => Promise<void> | void;
+  save: (saving: Saving) => Promise<void>;
   children?: ReactNode;
 }
 
@@ -55,7 +55,7 @@ export function Pager({ page, pageSize, sizes, total, onPage, onSize }: PagerPro
     <div className={classes["tools"]}>
       <div className={classes["end"]}>
         <Text size="xs" className={classes["wide"] ?? ""}>{t("Rows per page")}</Text>
-        <Select size="xs" w={76} allowDeselect={false} aria-label={t("Rows per page")} data={sizes.map(String)} value={String(pageSize)} onChange={(value) => onSize(Number(value))} />
+        <NativeSelect size="xs" w={76} aria-label={t("Rows per page")} data={sizes.map(String)} value={String(pageSize)} onChange={(event) => onSize(Number(event.currentTarget.value))} />
         <Text size="xs">{t("{from} – {to} of {all}", { from: total === 0 ? 0 : page * pageSize + 1, to: Math.min(total, (page + 1) * pageSize), all: total })}</Text>
         <ActionIcon size="sm" variant="subtle" aria-label={t("Page before")} disabled={page === 0} onClick={() => onPage(page - 1)}>
           ‹

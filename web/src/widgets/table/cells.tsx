@@ -3,7 +3,10 @@
 import { useRef, type CSSProperties, type ReactElement } from "react";
 import type { Json, Widget } from "@/dashboard/model";
 import type { Ask } from "@/sandbox/functions";
-import { CleanHtml, cleanStyle } from "@/ui/cleaned";
+import { cleanStyle } from "@/ui/cleanStyle";
+import { loadable } from "@/ui/loadable";
+
+const CleanHtml = loadable(() => import("@/ui/cleaned"));
 
 /** What functions of a widget find in their context. */
 export function functionContext(widget: Widget): Json {

@@ -3,7 +3,7 @@ import { EntityPages } from "@/dashboard/entityPages";
 import { readKey, readSource } from "@/dashboard/model";
 import type { LiveCommand, LiveUpdate } from "@/live/protocol";
 import { FunctionResults } from "@/sandbox/functions";
-import { cleanStyle, isLocalAddress } from "@/ui/cleaned";
+import { cleanStyle, isLocalAddress } from "@/ui/cleanStyle";
 import { moments } from "./moments";
 import { columnWidth, keySettings, readTable } from "./settings";
 

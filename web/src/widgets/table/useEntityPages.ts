@@ -3,6 +3,7 @@
 import { useCallback, useMemo, useRef, useSyncExternalStore } from "react";
 import type { Json } from "@/dashboard/json";
 import { EntityPages, type PageOrder } from "@/dashboard/entityPages";
+import { askedBy } from "@/dashboard/questions";
 import type { EntityValues, SourceRequest } from "@/dashboard/source";
 import { useDataEpoch } from "@/sandbox/refresh";
 
@@ -68,14 +69,14 @@ export interface RowsQuery {
   keyFilters: Json[];
 }
 
-/** Follows the rows in view of some sources. A new search, order or condition begins anew; what was shown stays until its answer. */
-export function useEntityPages(requests: readonly (SourceRequest | undefined)[], query: RowsQuery): EntityRows {
+/** Follows the rows in view of some sources of a widget. A new search, order or condition begins anew; what was shown stays until its answer. */
+export function useEntityPages(widget: string, requests: readonly (SourceRequest | undefined)[], query: RowsQuery): EntityRows {
   const epoch = useDataEpoch((state) => state.epoch);
   const identity = JSON.stringify([requests.filter((request) => request !== undefined), query, epoch]);
   const pages = useMemo(() => {
     const [asked, wanted] = JSON.parse(identity) as [SourceRequest[], RowsQuery];
-    return new JoinedPages(asked.map((request) => new EntityPages({ request, ...wanted })));
-  }, [identity]);
+    return new JoinedPages(asked.map((request) => new EntityPages({ request, ...wanted }, askedBy(widget))));
+  }, [identity, widget]);
   useSyncExternalStore(pages.watch, pages.current);
   const problem = pages.parts.map((part) => part.problem()).find((one) => one !== undefined);
   const isLoaded = pages.parts.every((part) => part.loaded());

@@ -17,10 +17,11 @@ import type { WidgetProps } from "../registry";
 import { shownValue } from "../text";
 import { usePageLook, useScheme } from "../useScheme";
 import { SandboxedTexts } from "./functions";
+import { alone, gapsOf } from "./gaps";
 import { watchGestures } from "./gestures";
 import { Legend } from "./Legend";
 import type { Mark, Theme } from "./marks";
-import { optionsOf } from "./options";
+import { optionsOf, type Moving } from "./options";
 import { limitsOf, marksOf, type Limits } from "./scales";
 import { latestBeside, seriesOf, stateOf, type Series } from "./series";
 import { chartSettings, type ChartSettings } from "./settings";
@@ -39,12 +40,15 @@ interface Held {
   view: [number, number] | undefined;
   marks: readonly Mark[];
   limits: ReadonlyMap<string, Limits>;
+  open: readonly ReturnType<Moving["open"]>[];
   series: readonly Series[];
   sources: readonly SourceValues[];
   raw: Table;
   texts: TooltipTexts;
   zoom: (from: number, to: number) => void;
 }
+
+const CLOSED: ReturnType<Moving["open"]> = { gaps: [], alone: [] };
 
 function themeOf(element: HTMLElement): Theme {
   const style = getComputedStyle(element);
@@ -141,6 +145,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   // Only states are held up to the present, so that only they change with it.
   const edges = settings.kind === "state" ? bounds : undefined;
   const series = useMemo(() => seriesOf(sources, { settings, widget, bounds: edges ?? [0, 0], now: serverNow(), scheme }), [sources, settings, widget, edges, scheme]);
+  const open = useMemo(() => series.map(({ times, look }) => { if (look.bars) { return CLOSED; } const gaps = gapsOf(times, settings.gaps, grouping); return { gaps, alone: alone(times, gaps) }; }), [series, settings, grouping]);
   const [hidden, toggle] = useHidden(series);
   const tables = useMemo(() => tablesOf(series, settings, hidden, width), [series, settings, hidden, width]);
   const marks = useMemo(() => marksOf(settings.thresholds, sources), [settings, sources]);
@@ -148,7 +153,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   const tooltipTexts = useMemo(() => makeTexts(settings, zone, group, texts, () => held.current?.sources ?? []), [settings, zone, group, texts]);
   const all = window?.all === true ? ([Math.min(bounds[1] - 1, ...series.map((one) => one.times[0] ?? Infinity)), bounds[1]] as [number, number]) : bounds;
 
-  held.current = { bounds: all, view: held.current?.view, marks, limits, series, sources, raw: tables.raw, texts: tooltipTexts, zoom: (from, to) => time?.zoom(from, to) };
+  held.current = { bounds: all, view: held.current?.view, marks, limits, open, series, sources, raw: tables.raw, texts: tooltipTexts, zoom: (from, to) => time?.zoom(from, to) };
   const shape = JSON.stringify([settings, scale, zone ?? "", grouping ?? "", page, series.map(({ id, label, color, look, shift }) => [id, label, color, look, shift])]);
   const drawn = useRef(tables.drawn);
   drawn.current = tables.drawn;
@@ -162,7 +167,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
     const now = (): Held => held.current as Held;
     const range = (): [number, number] => now().view ?? now().bounds;
     const theme = themeOf(frame);
-    const drawing = { settings, series: now().series, theme, zone, texts, syncKey: SYNC, moving: { range, marks: () => now().marks, limits: () => now().limits, group }, zoomed: (from: number, to: number) => now().zoom(from, to) };
+    const drawing = { settings, series: now().series, theme, zone, texts, syncKey: SYNC, moving: { range, marks: () => now().marks, limits: () => now().limits, open: (n) => now().open[n] ?? CLOSED, group } satisfies Moving, zoomed: (from: number, to: number) => now().zoom(from, to) };
     const plot = new uPlot(optionsOf(drawing, frame.clientWidth, Math.max(40, frame.clientHeight)), drawn.current as uPlot.AlignedData, frame);
     chart.current = plot;
     setPlotted(plot);
@@ -236,7 +241,7 @@ export default function TimeChart({ widget, sources, bounds }: WidgetProps): Rea
   return (
     <div className={classes["chart"]} data-side={settings.legend.side} data-from={Math.round(from)} data-to={Math.round(to)} data-marks={marks.map(({ value }) => value).join(" ")}>
       {settings.legend.show && <Legend settings={settings} series={named} hidden={hidden} bounds={all} onToggle={toggle} onPoint={focus} />}
-      <div className={classes["pane"]} ref={pane} dir="ltr" role={settings.alarms ? "group" : "img"} aria-label={words} data-points={points} data-states={settings.kind === "state" ? statesIn(series, settings) : undefined}>
+      <div className={classes["pane"]} ref={pane} dir="ltr" role={settings.alarms ? "group" : "img"} aria-label={words} data-points={points} data-gaps={open.reduce((sum, { gaps }, n) => (series[n]?.edge === undefined ? sum + gaps.length : sum), 0)} data-states={settings.kind === "state" ? statesIn(series, settings) : undefined}>
         {points === 0 && (
           <div className={classes["empty"]}>
             <EmptyState>{t("No values in this time.")}</EmptyState>

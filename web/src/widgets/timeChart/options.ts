@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import { rootScale } from "@/ui/rootScale";
 import { barBoxes, barPaths, writeAboveBars, writeOnBars, type BarPlace } from "./bars";
 import type { SandboxedTexts } from "./functions";
+import { clipOf, openPixels, placesOf, type Gap } from "./gaps";
 import { drawMarks, drawPoints, type Mark, type Theme } from "./marks";
 import { rangeOf, stateRange, timeTicks, type Limits } from "./scales";
 import type { Series } from "./series";
@@ -18,6 +19,8 @@ export interface Moving {
   range: () => [number, number];
   marks: () => readonly Mark[];
   limits: () => ReadonlyMap<string, Limits>;
+  /** Where the line of a series is open, and its points that no line shows. */
+  open: (n: number) => { gaps: readonly Gap[]; alone: readonly number[] };
   group: ((ts: number) => [number, number]) | undefined;
 }
 
@@ -74,7 +77,7 @@ function fillOf(fill: Fill, color: string): uPlot.Series.Fill | undefined {
 }
 
 /** Draws steps whose edges lie halfway between points. */
-const middleSteps: uPlot.Series.PathBuilder = (plot, seriesIndex, from, to) => {
+const middleSteps = (open: Moving["open"]): uPlot.Series.PathBuilder => (plot, seriesIndex, from, to) => {
   const stroke = new Path2D();
   const [times, values, scale] = [plot.data[0], plot.data[seriesIndex] ?? [], plot.series[seriesIndex]?.scale ?? "y"];
   let last: [number, number] | undefined;
@@ -92,10 +95,11 @@ const middleSteps: uPlot.Series.PathBuilder = (plot, seriesIndex, from, to) => {
       last = [x, y];
     }
   }
-  return { stroke };
+  const gaps = openPixels(plot, open(seriesIndex - 1).gaps);
+  return { stroke, gaps, clip: clipOf(plot, gaps) };
 };
 
-function pathsOf(one: Series, place: BarPlace): uPlot.Series.PathBuilder | undefined {
+function pathsOf(one: Series, place: BarPlace, { open }: Moving): uPlot.Series.PathBuilder | undefined {
   const { look } = one;
   if (look.bars) {
     return barPaths(place, look.bar.radius, look.bar.border);
@@ -104,7 +108,7 @@ function pathsOf(one: Series, place: BarPlace): uPlot.Series.PathBuilder | undef
   if (!show) {
     return () => null;
   }
-  return step === "middle" ? middleSteps : step !== undefined ? uPlot.paths.stepped?.({ align: step === "end" ? 1 : -1 }) : smooth ? uPlot.paths.spline?.() : uPlot.paths.linear?.();
+  return step === "middle" ? middleSteps(open) : step !== undefined ? uPlot.paths.stepped?.({ align: step === "end" ? 1 : -1 }) : smooth ? uPlot.paths.spline?.() : uPlot.paths.linear?.();
 }
 
 /** Returns how bars of each series stand, side by side or on each other. */
@@ -117,27 +121,32 @@ export function barPlaces(series: readonly Series[], settings: ChartSettings, gr
   });
 }
 
-function seriesOptions(one: Series, place: BarPlace, { settings }: Drawing): uPlot.Series {
+const filled = (places: number[]): number[] | null => (places.length === 0 ? null : places);
+
+function seriesOptions(one: Series, place: BarPlace, { settings, moving }: Drawing): uPlot.Series {
   const { look, color } = one;
   const scale = `y ${look.axis}`;
+  // A column lacks what other series have; that is no gap.
+  const open: Pick<uPlot.Series, "spanGaps" | "gaps"> = settings.gaps === undefined || look.bars ? { spanGaps: true } : { spanGaps: false, gaps: (plot, n) => openPixels(plot, moving.open(n - 1).gaps) };
   if (one.edge !== undefined) {
     // Only what lies between two edges is drawn.
-    return { label: one.label, scale, spanGaps: true, width: 0, points: { show: false } };
+    return { label: one.label, scale, ...open, width: 0, points: { show: false } };
   }
+  const isPlain = !look.bars && look.line.show && !look.line.points;
   const bands = settings.bands;
-  const paths = pathsOf(one, place);
+  const paths = pathsOf(one, place, moving);
   const fill = look.bars ? (fillOf(look.bar.fill, color) ?? color) : bands !== undefined && look.line.fill.type !== "none" ? (plot: uPlot) => bandGradient(plot, scale, bands, settings.outside, look.line.fill.opacity) : fillOf(look.line.fill, color);
   return {
     label: one.label,
     scale,
-    spanGaps: true,
+    ...open,
     width: look.bars ? look.bar.border : look.line.width,
     stroke: bands === undefined ? color : (plot) => bandGradient(plot, scale, bands, settings.outside, 1),
     ...(fill === undefined ? {} : { fill }),
     ...(look.line.dash === undefined || look.bars ? {} : { dash: look.line.dash }),
     ...(paths === undefined ? {} : { paths }),
     // A line of one point can't be seen, so that the point is.
-    points: { show: (_plot, _n, from, to) => !look.bars && look.line.show && !look.line.points && to - from < 1, size: Math.max(5, look.line.width * 2.5), fill: color, stroke: color },
+    points: { show: (_plot, _n, from, to) => isPlain && to - from < 1, filter: (plot, n, all) => (all || !isPlain ? null : filled(placesOf(plot, moving.open(n - 1).alone))), size: Math.max(5, look.line.width * 2.5), fill: color, stroke: color },
   };
 }
 

@@ -5,6 +5,7 @@ import type { Widget } from "@/dashboard/model";
 import { chosen, safeColor } from "../color";
 import { readAxis, sideOf, type Axis, type Side } from "./axes";
 import { fromFlot, isFlot } from "./flot";
+import { readOpenness, type Openness } from "./gaps";
 import { kindOf, type ChartKind } from "./kinds";
 import { flag } from "./stored";
 import { readBands, readStates, readThreshold, type Band, type ChartState, type Threshold } from "./thresholds";
@@ -29,6 +30,8 @@ export interface ChartSettings {
   outside: string;
   states: ChartState[];
   stack: boolean;
+  /** Where lines are left open. States hold until the next one is told. */
+  gaps: Openness;
   zoom: boolean;
   /** Whether alarms of the entities lie over the lines. */
   alarms: boolean;
@@ -101,6 +104,7 @@ export function chartSettings(widget: Widget): ChartSettings {
     outside: safeColor(settings["outOfRangeColor"]) ?? "#ccc",
     states: kind === "state" ? readStates(settings["states"]) : [],
     stack: settings["stack"] === true,
+    gaps: kind === "state" ? undefined : readOpenness(settings),
     zoom: flag(settings["dataZoom"], true),
     alarms: settings["showAlarms"] === true,
     grid: { show: grid["show"] === true, background: chosen(grid["backgroundColor"]), border: number(grid["borderWidth"]) ?? 1, borderColor: chosen(grid["borderColor"]) },

@@ -4,10 +4,8 @@ import { useMemo, type ReactElement } from "react";
 import { readTimeWindow, type TimeWindow } from "@/dashboard/timeWindow";
 import { planOf } from "@/dashboard/plan";
 import { serverNow } from "@/dashboard/time/clock";
-import { t } from "@/i18n";
-import { EmptyState } from "@/ui/feedback";
 import { rendererOf } from "@/widgets/registry";
-import DataInspector from "../DataInspector";
+import DataInspector, { QuestionInspector } from "../DataInspector";
 import type { DashboardEditor } from "./editor";
 
 export default function DataTab({ editor, id }: { editor: DashboardEditor; id: string }): ReactElement | null {
@@ -22,7 +20,7 @@ export default function DataTab({ editor, id }: { editor: DashboardEditor; id: s
     return planOf(widget, model, params, window, serverNow(), renderer, widget.datasources);
   }, [widget, model, params, window]);
   if (plan === undefined) {
-    return <EmptyState>{t("This widget asks page by page, so that there is nothing to show beside it.")}</EmptyState>;
+    return <QuestionInspector widget={id} />;
   }
   return <DataInspector requests={plan.map(({ request }) => request)} sources={plan.map(({ source }) => source)} />;
 }

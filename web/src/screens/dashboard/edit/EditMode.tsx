@@ -1,105 +1,53 @@
 // A dashboard that is edited.
 
-import { Alert, Button, Group, Menu, Modal, Select, Stack, Text, Title } from "@mantine/core";
-import { useEffect, useRef, useState, type ReactElement } from "react";
+import { Alert, Button, Group, Menu, Modal, Select, Text, Title } from "@mantine/core";
+import { useRef, useState, type ReactElement } from "react";
 import { useSearchParams } from "wouter";
 import { useSession } from "@/app/session";
-import { aligned, ALIGNMENTS, type Alignment } from "@/dashboard/edit/align";
-import { addWidget, cut, movePlaces, paste, pasteReferences, placesOf, reference, removeWidgets, sizeOn } from "@/dashboard/edit/document";
+import { ALIGNMENTS } from "@/dashboard/edit/align";
+import { addWidget, sizeOn } from "@/dashboard/edit/document";
 import { dashboardDiff } from "@/dashboard/edit/dashboardDiff";
 import { readDashboard } from "@/dashboard/model";
 import { readStatePath } from "@/dashboard/state";
-import { DiffView } from "@/editing/DiffView";
+import { ConflictDialog, NewerNotice } from "@/editing/Conflict";
 import { Leaving } from "@/editing/Leaving";
 import { nameOf } from "@/entities/kinds";
-import { plural, t } from "@/i18n";
-import { EmptyState, notify } from "@/ui/feedback";
+import { t } from "@/i18n";
+import { EmptyState } from "@/ui/feedback";
 import { onPlant, type NewWidget } from "@/widgets/fromType";
 import { AddWidget } from "./add/AddWidget";
 import { EditGrid } from "./EditGrid";
-import { useDashboardEditor, type DashboardEditor, type StoredDashboard } from "./editor";
+import type { StoredDashboard } from "./draft";
+import { useDashboardEditor, type DashboardEditor } from "./editor";
 import { LayoutBar } from "./LayoutBar";
 import { PhoneEditor } from "./PhoneEditor";
 import { SettingsDialog } from "./SettingsDialog";
 import { WidgetPanel } from "./WidgetPanel";
-import { WidgetMenu, type MenuPlace, type WidgetCommands } from "./WidgetMenu";
+import { useKeys, useWidgetCommands } from "./commands";
+import { WidgetMenu, type MenuPlace } from "./WidgetMenu";
 import classes from "./edit.module.css";
 
-function ConflictDialog({ editor }: { editor: DashboardEditor }): ReactElement {
-  const { conflict, closeConflict, document, base, saveOver, drop } = editor;
-  const joined = conflict?.conflicts.length === 0;
+function Others({ editor }: { editor: DashboardEditor }): ReactElement {
+  const { conflict, closeConflict, document, base, dirty, newer, look, saveOver, drop } = editor;
+  const take = (): void => {
+    drop();
+    location.reload();
+  };
   return (
-    <Modal opened={conflict !== undefined} onClose={closeConflict} size="xl" title={t("Somebody else has changed this meanwhile")} closeButtonProps={{ "aria-label": t("Close") }}>
-      <Text mb="md">
-        {joined
-          ? t("You have changed different parts, so both can be kept.")
-          : plural(conflict?.conflicts.length ?? 0, "Both of you have changed the same in {n} place. Of these, yours would be kept.", "Both of you have changed the same in {n} places. Of these, yours would be kept.")}
-      </Text>
-      {conflict !== undefined && (
-        <Stack mb="md" mah="45vh" style={{ overflow: "auto" }} tabIndex={0} role="region" aria-label={t("What they have changed")}>
-          <Title order={2} size="h5">
-            {t("What they have changed")}
-          </Title>
-          <DiffView changes={dashboardDiff(base, conflict.theirs.configuration)} />
-        </Stack>
-      )}
-      <Group>
-        <Button onClick={() => conflict !== undefined && void saveOver(conflict.merged)}>{t("Keep both")}</Button>
-        <Button variant="default" onClick={() => void saveOver(document)}>
-          {t("Keep mine alone")}
-        </Button>
-        <Button
-          variant="default"
-          onClick={() => {
-            drop();
-            location.reload();
-          }}
-        >
-          {t("Take theirs")}
-        </Button>
-      </Group>
-    </Modal>
+    <>
+      <NewerNotice newer={newer} dirty={dirty} onLook={look} onTake={take} />
+      <ConflictDialog
+        opened={conflict !== undefined}
+        onClose={closeConflict}
+        conflicts={conflict?.conflicts ?? []}
+        changes={conflict === undefined ? [] : dashboardDiff(base, conflict.theirs.configuration)}
+        dirty={dirty}
+        onBoth={() => conflict !== undefined && void saveOver(conflict.merged)}
+        onMine={() => void saveOver(document)}
+        onTheirs={take}
+      />
+    </>
   );
-}
-
-/** Keys within fields and dialogs are theirs. */
-const isOfField = (target: EventTarget | null): boolean => target instanceof Element && target.closest("input:not([type=radio], [type=checkbox]), textarea, [contenteditable=true], [role=dialog], .cm-editor") !== null;
-
-interface Commands extends WidgetCommands {
-  editor: DashboardEditor;
-}
-
-function useKeys(commands: Commands): void {
-  const latest = useRef(commands);
-  latest.current = commands;
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent): void => {
-      const { editor, remove, duplicate, copy, copyReference, insert } = latest.current;
-      const control = event.ctrlKey || event.metaKey;
-      const key = `${control ? "Ctrl+" : ""}${event.shiftKey ? "Shift+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
-      const all = new Set(editor.layout?.places.map(({ id }) => id));
-      const actions: Record<string, () => void> = {
-        "Ctrl+z": editor.undo,
-        "Ctrl+Shift+z": editor.redo,
-        "Ctrl+y": editor.redo,
-        "Ctrl+a": () => editor.select(all),
-        "Ctrl+c": copy,
-        "Ctrl+Shift+c": copyReference,
-        "Ctrl+v": insert,
-        "Ctrl+d": duplicate,
-        Delete: remove,
-        Backspace: remove,
-        Escape: () => editor.select(new Set()),
-      };
-      const action = key === "Ctrl+s" ? () => void editor.save() : isOfField(event.target) ? undefined : actions[key];
-      if (action !== undefined) {
-        event.preventDefault();
-        action();
-      }
-    };
-    document.addEventListener("keydown", pressed);
-    return () => document.removeEventListener("keydown", pressed);
-  }, []);
 }
 
 interface EditModeProps {
@@ -128,43 +76,10 @@ export default function EditMode({ stored, onSaved, onDone }: EditModeProps): Re
     select(new Set([id]));
     setAdding(false);
   };
-  const insertText = (clipboard: string): void => {
-    const pasted = paste(editor.document, at, clipboard);
-    const { document: next, ids } = pasted.ids.length > 0 ? pasted : pasteReferences(editor.document, at, stored.id.id, clipboard);
-    if (ids.length > 0) {
-      edit(() => next);
-      select(new Set(ids));
-    } else {
-      notify.error(t("There is nothing to paste: widgets copied here or in another dashboard, or references to widgets of this one that are not here yet."));
-    }
-  };
-  const duplicate = (): void => insertText(cut(editor.document, at, selected));
-  const toClipboard = (text: string): void => {
-    if (selected.size > 0) {
-      navigator.clipboard.writeText(text).then(() => notify.ok(t("{n} copied", { n: selected.size })), notify.error);
-    }
-  };
-  const copy = (): void => toClipboard(cut(editor.document, at, selected));
-  const copyReference = (): void => toClipboard(reference(editor.document, at, stored.id.id, selected));
-  const align = (how: Alignment): void => {
-    const { places } = placesOf(editor.document, at);
-    const chosen = new Map([...selected].flatMap((id) => {
-      const place = places.get(id);
-      return place === undefined ? [] : [[id, place]];
-    }));
-    const next = movePlaces(editor.document, at, aligned(chosen, how));
-    if (next === editor.document) {
-      notify.error(t("There is no room: they would lie on other widgets."));
-    }
-    edit(() => next);
-  };
-  const insert = (): void => void navigator.clipboard.readText().then(insertText, notify.error);
-  const remove = (): void => {
-    edit((before) => removeWidgets(before, at, selected));
-    select(new Set());
-  };
-  const commands: WidgetCommands = { remove, duplicate, copy, copyReference, insert, align };
-  useKeys({ editor, ...commands });
+  const panel = useRef<HTMLElement>(null);
+  const commands = useWidgetCommands(editor, stored.id.id, () => panel.current?.querySelector("input")?.focus());
+  const { duplicate, remove, align, bringIn } = commands;
+  useKeys(editor, commands);
 
   return (
     <div className={classes["board"]}>
@@ -201,6 +116,7 @@ export default function EditMode({ stored, onSaved, onDone }: EditModeProps): Re
           </Button>
         </Group>
       </Group>
+      <Others editor={editor} />
       {editor.restored && dirty && (
         <Alert mb="sm" title={t("Your changes that were not saved are back.")}>
           <Button size="compact-sm" variant="default" onClick={editor.drop}>
@@ -242,14 +158,13 @@ export default function EditMode({ stored, onSaved, onDone }: EditModeProps): Re
           />
         )}
         {only !== undefined && model.widgets.has(only) && (
-          <aside className={classes["panel"]} aria-label={t("The chosen widget")}>
+          <aside ref={panel} className={classes["panel"]} aria-label={t("The chosen widget")}>
             <WidgetPanel key={only} editor={editor} id={only} />
           </aside>
         )}
       </div>
-      <AddWidget opened={adding} onClose={() => setAdding(false)} onAdd={add} />
+      <AddWidget opened={adding} onClose={() => setAdding(false)} onAdd={add} onFile={(file) => bringIn(file).then(() => setAdding(false))} />
       <SettingsDialog editor={editor} opened={settings} onClose={() => setSettings(false)} />
-      <ConflictDialog editor={editor} />
       <Leaving dirty={dirty} />
       <Modal opened={asking} onClose={() => setAsking(false)} title={t("Leave without saving?")} closeButtonProps={{ "aria-label": t("Close") }}>
         <Text mb="md">{t("Your changes stay in this browser, and are back when you open this again.")}</Text>

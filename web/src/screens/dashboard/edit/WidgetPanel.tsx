@@ -114,7 +114,8 @@ export function WidgetPanel({ editor, id }: { editor: DashboardEditor; id: strin
     });
   const changeSettings = (update: (settings: FormValues) => FormValues): void => change((before) => ({ ...before, settings: update(object(before["settings"])) }));
   const states = model.states.map((state) => ({ value: state.id, label: state.name || state.id }));
-  const around = { values: settings, options: { states }, names: { aliases: [...model.aliases.values()].map(({ alias }) => alias) } };
+  const aliases = [...model.aliases.values()].map((alias) => ({ value: alias.id, label: alias.alias }));
+  const around = { values: settings, options: { states, aliases }, names: { aliases: aliases.map(({ label }) => label) } };
   return (
     <Tabs defaultValue="what" keepMounted={false}>
       <Tabs.List mb="sm">

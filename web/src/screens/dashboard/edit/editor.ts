@@ -2,27 +2,17 @@
 
 import { useEffect, useMemo, useRef, useState } from "react";
 import { api, ApiError } from "@/api/client";
-import type { Entity } from "@/api/types";
 import { editable, layoutAt, type LayoutAt } from "@/dashboard/edit/document";
 import { exists } from "@/dashboard/edit/layouts";
-import { merge, type Merge } from "@/dashboard/edit/merge";
+import { merge } from "@/dashboard/edit/merge";
 import { readDashboard, type Json } from "@/dashboard/model";
 import type { OpenState } from "@/dashboard/state";
 import { apply, begin, goesOn, redo, undo, type History } from "@/editing/history";
+import type { Merge } from "@/editing/merge";
+import { useNewer } from "@/editing/newer";
 import { t } from "@/i18n";
 import { notify } from "@/ui/feedback";
-
-export interface StoredDashboard extends Entity {
-  configuration: unknown;
-  version: number;
-}
-
-interface Draft {
-  /** What the draft began with, and its version. */
-  version: number;
-  base: Json;
-  configuration: Json;
-}
+import { draftKey, draftOf, type Draft, type StoredDashboard } from "./draft";
 
 /** Somebody else has saved: what they have, and what joining both gives. */
 export interface Conflict extends Merge {
@@ -33,17 +23,6 @@ export interface Conflict extends Merge {
 const PHONE_PX = 700;
 
 const NO_PARAMS: Json = {};
-
-const draftKey = (user: string, id: string): string => `fieldline_dashboard_draft:${user}:${id}`;
-
-export function draftOf(user: string, id: string): Draft | undefined {
-  try {
-    const draft = JSON.parse(localStorage.getItem(draftKey(user, id)) ?? "null") as Draft | null;
-    return typeof draft?.configuration === "object" && typeof draft.base === "object" && typeof draft.version === "number" ? draft : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** `opened` is the state that was looked at before editing, which is edited first, with its entities. */
 export function useDashboardEditor(stored: StoredDashboard, user: string, onSaved: (dashboard: StoredDashboard) => void, opened: OpenState | undefined) {
@@ -73,6 +52,20 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
   const [conflict, setConflict] = useState<Conflict>();
   const [saving, setSaving] = useState(false);
   const dirty = document !== base;
+  const newer = useNewer(`/api/dashboard/${id}/versions`, version.current, saving);
+  const newest = useRef({ base, document });
+  newest.current = { base, document };
+  /** Tells what somebody else has saved, and what joining both gives. */
+  const look = async (): Promise<void> => {
+    try {
+      const theirs = await api.get<StoredDashboard>(`/api/dashboard/${id}`);
+      // What was changed while the server answered is joined as well.
+      const now = newest.current;
+      setConflict({ ...merge(now.base, now.document, editable(theirs.configuration)), theirs });
+    } catch (error) {
+      notify.error(error);
+    }
+  };
 
   useEffect(() => {
     const key = draftKey(user, id);
@@ -108,15 +101,10 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
       onSaved(saved);
       notify.ok(t("Saved"));
     } catch (error) {
-      if (!(error instanceof ApiError && error.status === 409)) {
+      if (error instanceof ApiError && error.status === 409) {
+        await look();
+      } else {
         notify.error(error);
-        return;
-      }
-      try {
-        const theirs = await api.get<StoredDashboard>(`/api/dashboard/${id}`);
-        setConflict({ ...merge(base, document, editable(theirs.configuration)), theirs });
-      } catch (unread) {
-        notify.error(unread);
       }
     } finally {
       setSaving(false);
@@ -151,6 +139,9 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
     dirty,
     restored: draft !== undefined,
     saving,
+    /** What somebody else has saved since. */
+    newer,
+    look: () => void look(),
     conflict,
     closeConflict: () => setConflict(undefined),
     edit: (change: (document: Json) => Json) => {

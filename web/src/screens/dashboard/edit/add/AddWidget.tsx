@@ -5,6 +5,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactElement } from "react";
 import { plural, t } from "@/i18n";
 import { EmptyState, notify, Problem, Waiting } from "@/ui/feedback";
+import { ImportButton } from "@/ui/ImportButton";
 import { newWidget, WIDGET_KINDS, type WidgetKind } from "@/widgets/catalog";
 import type { NewWidget } from "@/widgets/fromType";
 import { ChoiceList, optionId } from "./ChoiceList";
@@ -24,7 +25,7 @@ function titleOf(shelf: Shelf): string {
 
 type Add = (made: NewWidget, isSymbol: boolean) => void;
 
-function Chooser({ onAdd }: { onAdd: Add }): ReactElement {
+function Chooser({ onAdd, onFile }: Pick<AddWidgetProps, "onAdd" | "onFile">): ReactElement {
   const id = useId();
   const pane = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -96,6 +97,7 @@ function Chooser({ onAdd }: { onAdd: Add }): ReactElement {
         <Group gap="sm">
           <SegmentedControl size="xs" aria-label={t("Kind of widget")} value={kind} onChange={setKind} data={[{ value: "", label: t("All") }, ...KINDS.map(({ value, label }) => ({ value, label: t(label) }))]} />
           <Switch label={t("Deprecated, too")} checked={withDeprecated} onChange={(event) => setWithDeprecated(event.currentTarget.checked)} />
+          <ImportButton label={t("From a file")} take={onFile} />
         </Group>
       </Stack>
       <div ref={pane} className={classes["pane"]} tabIndex={0} role="group" aria-label={t("Widgets")}>
@@ -125,7 +127,15 @@ function Chooser({ onAdd }: { onAdd: Add }): ReactElement {
   );
 }
 
-export function AddWidget({ opened, onClose, onAdd }: { opened: boolean; onClose: () => void; onAdd: Add }): ReactElement {
+interface AddWidgetProps {
+  opened: boolean;
+  onClose: () => void;
+  onAdd: Add;
+  /** Takes the text of a file that somebody has exported. */
+  onFile: (text: string) => Promise<void>;
+}
+
+export function AddWidget({ opened, onClose, onAdd, onFile }: AddWidgetProps): ReactElement {
   return (
     <Drawer
       opened={opened}
@@ -137,7 +147,7 @@ export function AddWidget({ opened, onClose, onAdd }: { opened: boolean; onClose
       transitionProps={{ duration: 0 }}
       classNames={{ content: classes["drawer"] ?? "", body: classes["body"] ?? "" }}
     >
-      <Chooser onAdd={onAdd} />
+      <Chooser onAdd={onAdd} onFile={onFile} />
     </Drawer>
   );
 }

@@ -17,6 +17,7 @@ export function ToolbarTab({ editor }: { editor: DashboardEditor }): ReactElemen
   return (
     <Stack maw={400} gap="sm">
       {flag(t("Hide the toolbar"), "hideToolbar", settings.hideToolbar)}
+      {!settings.hideToolbar && flag(t("Toolbar always open"), "toolbarAlwaysOpen", !settings.isToolbarFolded)}
       {flag(t("Choice of entities"), "showEntitiesSelect", settings.showEntitiesSelect)}
       {flag(t("Values of filters"), "showFilters", settings.showFilters)}
       {flag(t("Time window"), "showDashboardTimewindow", settings.showTimeWindow)}

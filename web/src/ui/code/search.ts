@@ -1,0 +1,3 @@
+// Searching in the code editor.
+
+export { searchKeymap } from "@codemirror/search";
