@@ -15,10 +15,16 @@ pub struct RestEndpointSettings {
     pub credentials: Value,
     /// How long the server may be silent.
     pub read_timeout: Duration,
-    /// How many requests may run at a time; 0 leaves it to the platform.
+    /// How many requests may run at a time, [`Self::MOST_PARALLEL`] at most; 0 leaves it to the platform.
     pub max_parallel: u32,
     /// The most to read of an answer, KiB; 0 leaves it to the platform.
     pub max_answer_kib: u32,
+}
+
+impl RestEndpointSettings {
+    /// How many requests to a server may run at a time, whatever the settings say: clients that log in wait for them. Each server
+    /// has its own, so that a slow one keeps nobody else waiting.
+    pub const MOST_PARALLEL: u32 = 256;
 }
 
 /// One request.
@@ -37,6 +43,12 @@ pub struct RestEndpointCall<'a> {
 /// A server that can be asked.
 #[async_trait]
 pub trait RestEndpoint: Send + Sync {
+    /// Checks what can be told of a request without sending it.
+    ///
+    /// # Errors
+    /// Its URL, or a header, can never be sent.
+    fn check(&self, call: RestEndpointCall<'_>) -> Result<(), String>;
+
     /// Asks, and returns the body of the answer; `{}` for none.
     ///
     /// # Errors

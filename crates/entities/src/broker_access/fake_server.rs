@@ -8,6 +8,9 @@ use fieldline_core::ports::{
 };
 use parking_lot::Mutex;
 
+/// One that no request can be sent to.
+pub(super) const UNUSABLE_URL: &str = "http://[::1";
+
 /// How the server answers.
 #[derive(Debug, Clone, Default)]
 pub(super) enum FakeAnswer {
@@ -68,6 +71,13 @@ impl RestEndpoints for FakeServer {
 
 #[async_trait]
 impl RestEndpoint for FakeServer {
+    fn check(&self, call: RestEndpointCall<'_>) -> Result<(), String> {
+        match call.url {
+            UNUSABLE_URL => Err("the URL is none".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
     async fn call(&self, call: RestEndpointCall<'_>) -> Result<String, RestEndpointError> {
         self.0.calls.lock().push(FakeCall {
             query: call.query.to_vec(),

@@ -16,13 +16,61 @@ pub(super) enum BodyTemplate {
     Text(String),
 }
 
+/// What a body is said to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentType {
+    Json,
+    Form,
+    Other,
+}
+
+impl ContentType {
+    /// The one of a header.
+    pub(super) fn named(header: &str) -> Self {
+        let name = header.split(';').next().unwrap_or_default().trim();
+        match name.to_ascii_lowercase().as_str() {
+            "application/x-www-form-urlencoded" => Self::Form,
+            "application/json" | "text/json" => Self::Json,
+            other if other.ends_with("+json") => Self::Json,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl BodyTemplate {
-    /// Reads a template. `is_form` says that it is sent as `application/x-www-form-urlencoded`.
-    pub(super) fn new(text: &str, is_form: bool) -> Self {
-        match (serde_json::from_str::<Value>(text), is_form) {
-            (Ok(value @ Value::Object(_)), true) | (Ok(value), false) => Self::Json(value),
-            (_, true) => Self::Form(text.to_owned()),
-            (Err(_), false) => Self::Text(text.to_owned()),
+    /// Reads the template of a body.
+    ///
+    /// # Errors
+    /// It is said to be JSON, and is none: what a client says could become more than a text.
+    pub(super) fn of_body(text: &str, content_type: ContentType) -> Result<Self, &'static str> {
+        match (content_type, serde_json::from_str(text)) {
+            (ContentType::Form, _) => Ok(Self::Form(text.to_owned())),
+            (_, Ok(value)) => Ok(Self::Json(value)),
+            (ContentType::Other, Err(_)) => Ok(Self::Text(text.to_owned())),
+            (ContentType::Json, Err(_)) => {
+                Err("requestBody must be JSON, as its Content-Type says, with ${...} inside of texts")
+            }
+        }
+    }
+
+    /// Reads the template of the parameters of a query.
+    ///
+    /// # Errors
+    /// There are none: the server would not know whom it is asked about.
+    pub(super) fn of_query(text: &str) -> Result<Self, &'static str> {
+        match serde_json::from_str(text) {
+            Ok(Value::Object(fields)) if !fields.is_empty() => Ok(Self::Json(Value::Object(fields))),
+            _ => Err(
+                "requestBody must be a JSON object with fields, which become the query of a method without a body",
+            ),
+        }
+    }
+
+    /// Whether a name is in it.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Json(value) => value.to_string().contains(name),
+            Self::Form(text) | Self::Text(text) => text.contains(name),
         }
     }
 
@@ -119,19 +167,25 @@ mod tests {
     #[test]
     fn what_a_client_says_becomes_no_more_than_a_text() {
         let said = fields(r#"a","admin":"x&y=${password}"#, "p w+é");
-        let json = BodyTemplate::new(r#"{"user":"=${username}","n":1}"#, false);
+        let body = |text, content_type| BodyTemplate::of_body(text, content_type).expect("a template");
+        let template = r#"{"user":"=${username}","n":1}"#;
+        let json = body(template, ContentType::Json);
         let filled: Value = serde_json::from_str(&json.filled_in(&said)).expect("JSON");
         assert_eq!(filled["user"], format!("={}", said[1].1));
         assert_eq!(filled["n"], 1);
-        let query = json.query(&said);
+        let query = BodyTemplate::of_query(template).expect("a template").query(&said);
         assert!(query.contains(&("n".to_owned(), "1".to_owned())), "{query:?}");
-        let form = BodyTemplate::new("u=${username}&p=${password}&c=${clientId}&${x}", true);
+        let form = body(
+            "u=${username}&p=${password}&c=${clientId}&${x}",
+            ContentType::Form,
+        );
         assert_eq!(
             form.filled_in(&said),
             "u=a%22%2C%22admin%22%3A%22x%26y%3D%24%7Bpassword%7D&p=p%20w%2B%C3%A9&c=c&${x}"
         );
-        assert!(form.query(&said).is_empty());
-        let text = BodyTemplate::new("${username} ${", false);
+        let text = body("${username} ${", ContentType::Other);
         assert_eq!(text.filled_in(&fields("${password}", "p")), "${password} ${");
+        assert!(text.has("${username}") && !text.has("${password}"));
+        assert!(json.has("${username}") && form.has("${clientId}") && !form.has("${commonName}"));
     }
 }

@@ -1,5 +1,7 @@
 //! A server of the operator's own that is asked whether a client may connect.
 
+mod credentials;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +11,20 @@ use fieldline_core::ports::{
 };
 use fieldline_core::web_url::is_web_url;
 use fieldline_model::entity::{MqttClientType, null_as_default};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::address_turns::AddressTurns;
-use super::http_body::{BodyTemplate, ClientFields};
+use super::http_body::{BodyTemplate, ClientFields, ContentType};
 use super::login::ClientLogin;
 use super::rules::CompiledRules;
 use super::values::{TopicRuleLists, check_rules};
 use crate::services::{ServiceError, ServiceResult};
+
+pub(super) use credentials::{
+    anonymous, check_credentials, check_headers, hide_headers, hide_secrets, keep_headers, keep_secrets,
+    null_as_anonymous,
+};
 
 /// Largest body that is sent, bytes, before what the client says is put into it.
 const MAX_BODY: usize = 64 << 10;
@@ -32,8 +39,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const USUAL_PARALLEL: u32 = 100;
 /// Why the next provider is asked where no answer came.
 const NO_ANSWER: &str = "HTTP authentication failed: no answer in time";
-/// Fields of credentials that are never shown.
-const SECRETS: [&str; 3] = ["password", "privateKey", "privateKeyPassword"];
+/// Stands for the common name of a client's certificate.
+const COMMON_NAME: &str = "${commonName}";
 
 /// Settings of `HTTP`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,96 +86,6 @@ impl Default for HttpConfiguration {
     }
 }
 
-/// Credentials of somebody who proves nothing.
-pub(super) fn anonymous() -> Value {
-    json!({ "type": "anonymous" })
-}
-
-pub(super) fn null_as_anonymous<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    let given = Option::<Value>::deserialize(deserializer)?;
-    Ok(given.unwrap_or_else(anonymous))
-}
-
-/// Checks that headers can be sent.
-pub(super) fn check_headers(headers: &BTreeMap<String, String>) -> ServiceResult<()> {
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-    };
-    let is_value = |value: &str| {
-        value
-            .bytes()
-            .all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f))
-    };
-    match headers
-        .iter()
-        .find(|(name, value)| !is_name(name) || !is_value(value))
-    {
-        Some((name, _)) => Err(ServiceError::invalid(format!(
-            "Validation error: the header '{name}' cannot be sent"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Whether the value of a header may be a secret, by its name.
-fn is_secret_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["auth", "key", "token", "secret", "cookie", "password"]
-        .iter()
-        .any(|part| name.contains(part))
-}
-
-/// Takes the values out of headers that may be secret.
-pub(super) fn hide_headers(headers: &mut BTreeMap<String, String>) {
-    for (name, value) in headers {
-        if is_secret_header(name) {
-            value.clear();
-        }
-    }
-}
-
-/// Takes the values of other headers where these have none and may be secret.
-pub(super) fn keep_headers(headers: &mut BTreeMap<String, String>, before: &BTreeMap<String, String>) {
-    for (name, value) in headers {
-        if value.is_empty()
-            && is_secret_header(name)
-            && let Some(kept) = before.get(name)
-        {
-            value.clone_from(kept);
-        }
-    }
-}
-
-/// Takes the secrets of other credentials where these have none: people do not see them, and send what they see.
-pub(super) fn keep_secrets(credentials: &mut Value, before: &Value) {
-    if credentials.get("type") != before.get("type") {
-        return;
-    }
-    let Some(fields) = credentials.as_object_mut() else {
-        return;
-    };
-    for secret in SECRETS {
-        let is_given = fields
-            .get(secret)
-            .is_some_and(|given| given.as_str().is_some_and(|text| !text.is_empty()));
-        if let Some(kept) = before.get(secret).filter(|_| !is_given) {
-            fields.insert(secret.to_owned(), kept.clone());
-        }
-    }
-}
-
-/// Takes the secrets out of credentials.
-pub(super) fn hide_secrets(credentials: &mut Value) {
-    if let Some(fields) = credentials.as_object_mut() {
-        for secret in SECRETS {
-            fields.remove(secret);
-        }
-    }
-}
-
 impl HttpConfiguration {
     /// Checks settings before they are stored.
     pub(super) fn check(&self) -> ServiceResult<()> {
@@ -195,7 +112,10 @@ impl HttpConfiguration {
                 "Validation error: maxInMemoryBufferSizeInKb must not be more than {MAX_ANSWER_KIB}"
             ));
         }
+        check_credentials(&self.credentials)?;
         check_headers(&self.headers)?;
+        self.template()
+            .map_err(|error| ServiceError::invalid(format!("Validation error: {error}")))?;
         check_rules(self.auth_rules.as_ref(), None)
     }
 
@@ -226,7 +146,7 @@ impl HttpConfiguration {
     fn parallel(&self) -> u32 {
         match self.max_parallel_requests_count {
             0 => USUAL_PARALLEL,
-            count => count,
+            count => count.min(RestEndpointSettings::MOST_PARALLEL),
         }
     }
 
@@ -235,16 +155,20 @@ impl HttpConfiguration {
         matches!(self.request_method.as_str(), "POST" | "PUT" | "PATCH")
     }
 
-    /// Whether the body is that of a form.
-    fn is_form(&self) -> bool {
+    /// What is sent of a client.
+    ///
+    /// # Errors
+    /// It would not be what it is said to be, or nothing at all.
+    fn template(&self) -> Result<BodyTemplate, &'static str> {
         let mut types = self
             .headers
             .iter()
-            .filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        types.any(|(_, value)| {
-            let kind = value.split(';').next().unwrap_or_default().trim();
-            kind.eq_ignore_ascii_case("application/x-www-form-urlencoded")
-        })
+            .filter(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+            .map(|(_, value)| ContentType::named(value));
+        match self.has_body() {
+            true => BodyTemplate::of_body(&self.request_body, types.next().unwrap_or(ContentType::Other)),
+            false => BodyTemplate::of_query(&self.request_body),
+        }
     }
 
     fn open(&self, method: &str, endpoints: &dyn RestEndpoints) -> Result<Arc<dyn RestEndpoint>, String> {
@@ -293,7 +217,9 @@ pub(super) struct HttpAuthenticator {
     endpoint: Arc<dyn RestEndpoint>,
     configuration: HttpConfiguration,
     headers: Vec<(String, String)>,
-    body: BodyTemplate,
+    template: BodyTemplate,
+    /// Whether it has the common name of a certificate.
+    names_certificate: bool,
     turns: AddressTurns,
     rules: Arc<CompiledRules>,
 }
@@ -331,10 +257,20 @@ impl HttpAuthenticator {
         endpoints: &dyn RestEndpoints,
     ) -> Result<Self, String> {
         let lists = configuration.auth_rules.clone().unwrap_or_default();
+        let template = configuration.template()?;
+        let endpoint = configuration.open(&configuration.request_method, endpoints)?;
+        let headers = configuration.headers();
+        endpoint.check(RestEndpointCall {
+            url: &configuration.rest_endpoint_url,
+            query: &[],
+            headers: &headers,
+            body: "",
+        })?;
         Ok(Self {
-            endpoint: configuration.open(&configuration.request_method, endpoints)?,
-            headers: configuration.headers(),
-            body: BodyTemplate::new(&configuration.request_body, configuration.is_form()),
+            endpoint,
+            headers,
+            names_certificate: template.has(COMMON_NAME),
+            template,
             // Half of the requests are for others than those who ask most.
             turns: AddressTurns::new(configuration.parallel() as usize / 2),
             rules: Arc::new(CompiledRules::new(&[&lists], None)?),
@@ -344,32 +280,16 @@ impl HttpAuthenticator {
 
     /// Asks about a client.
     pub(super) async fn ask(&self, login: &ClientLogin<'_>) -> HttpAnswer {
-        let password = String::from_utf8_lossy(login.password.unwrap_or_default());
-        let common_name = match login.has_certificate {
-            true => (login.common_names)(false)
-                .ok()
-                .and_then(|names| names.into_iter().next()),
-            false => None,
-        };
-        let fields: ClientFields<'_> = [
-            ("${clientId}", login.client_id),
-            ("${username}", login.username.unwrap_or_default()),
-            ("${password}", &password),
-            ("${commonName}", common_name.as_deref().unwrap_or_default()),
-        ];
-        let (query, body) = match self.configuration.has_body() {
-            true => (Vec::new(), self.body.filled_in(&fields)),
-            false => (self.body.query(&fields), String::new()),
-        };
-        let call = RestEndpointCall {
-            url: &self.configuration.rest_endpoint_url,
-            query: &query,
-            headers: &self.headers,
-            body: &body,
-        };
         // A server that is slow keeps nobody waiting for longer, not even for the requests of others to end.
         let called = async {
             let _turn = self.turns.take(login.address).await;
+            let (query, body) = self.filled_in(login);
+            let call = RestEndpointCall {
+                url: &self.configuration.rest_endpoint_url,
+                query: &query,
+                headers: &self.headers,
+                body: &body,
+            };
             self.endpoint.call(call).await
         };
         match tokio::time::timeout(self.configuration.wait(), called).await {
@@ -382,6 +302,28 @@ impl HttpAuthenticator {
                     false => HttpAnswer::Skipped(reason),
                 }
             }
+        }
+    }
+
+    /// The query and the body for a client.
+    fn filled_in(&self, login: &ClientLogin<'_>) -> (Vec<(String, String)>, String) {
+        let password = String::from_utf8_lossy(login.password.unwrap_or_default());
+        // To read it costs a check of the certificate.
+        let common_name = match self.names_certificate && login.has_certificate {
+            true => (login.common_names)(false)
+                .ok()
+                .and_then(|names| names.into_iter().next()),
+            false => None,
+        };
+        let fields: ClientFields<'_> = [
+            ("${clientId}", login.client_id),
+            ("${username}", login.username.unwrap_or_default()),
+            ("${password}", &password),
+            (COMMON_NAME, common_name.as_deref().unwrap_or_default()),
+        ];
+        match self.configuration.has_body() {
+            true => (Vec::new(), self.template.filled_in(&fields)),
+            false => (self.template.query(&fields), String::new()),
         }
     }
 
@@ -439,8 +381,12 @@ fn rules(given: &Value) -> Option<Arc<CompiledRules>> {
 #[cfg(test)]
 mod tests {
     use std::net::IpAddr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::super::fake_server::{FakeAnswer, FakeServer};
+    use futures::future::join_all;
+
+    use super::super::fake_server::{FakeAnswer, FakeServer, UNUSABLE_URL};
+    use super::super::login::CommonNames;
     use super::*;
 
     fn server_of(configuration: Value, server: &FakeServer) -> HttpAuthenticator {
@@ -451,16 +397,19 @@ mod tests {
 
     async fn answer_to(authenticator: &HttpAuthenticator) -> HttpAnswer {
         let common_names = |_: bool| -> Result<Vec<String>, String> { Ok(Vec::new()) };
-        let login = ClientLogin {
+        authenticator.ask(&login_with(&common_names)).await
+    }
+
+    fn login_with<'a>(common_names: &'a CommonNames<'a>) -> ClientLogin<'a> {
+        ClientLogin {
             client_id: "c",
             username: Some("a&b"),
             password: Some(b"p"),
             address: IpAddr::from([127, 0, 0, 1]),
             is_tls: false,
             has_certificate: false,
-            common_names: &common_names,
-        };
-        authenticator.ask(&login).await
+            common_names,
+        }
     }
 
     #[tokio::test]
@@ -514,29 +463,35 @@ mod tests {
             let before = tokio::time::Instant::now();
             let answer = answer_to(&authenticator).await;
             assert!(matches!(answer, HttpAnswer::Unknown(_)), "{ms}");
-            assert_eq!(before.elapsed().as_secs(), waited.as_secs(), "{ms}");
+            let elapsed = before.elapsed();
+            assert!(
+                elapsed >= waited && elapsed < waited + Duration::from_millis(10),
+                "{ms}: {elapsed:?}"
+            );
         }
     }
 
     #[tokio::test]
     async fn what_a_client_says_is_in_the_body_or_in_the_query() {
-        for (method, body) in [("POST", "u=a%26b"), ("GET", ""), ("DELETE", "")] {
+        let form = json!({ "content-type": "application/x-www-form-urlencoded; charset=utf-8" });
+        for (template, body) in [
+            ("u=${username}", "u=a%26b"),
+            (r#"{"u":"${username}"}"#, r#"{"u":"a%26b"}"#),
+        ] {
             let server = FakeServer::answering("");
-            let form = json!({ "content-type": "application/x-www-form-urlencoded; charset=utf-8" });
-            let settings =
-                json!({ "requestMethod": method, "headers": form, "requestBody": "u=${username}" });
+            let settings = json!({ "headers": form, "requestBody": template });
             answer_to(&server_of(settings, &server)).await;
             let calls = server.calls();
             assert_eq!(
                 (calls[0].body.as_str(), calls[0].query.len()),
                 (body, 0),
-                "{method}"
+                "{template}"
             );
         }
         for method in ["GET", "DELETE"] {
             let server = FakeServer::answering("");
             let template = json!({ "u": "${username}" }).to_string();
-            let settings = json!({ "requestMethod": method, "requestBody": template });
+            let settings = json!({ "requestMethod": method, "requestBody": template, "headers": form });
             answer_to(&server_of(settings, &server)).await;
             let calls = server.calls();
             assert_eq!(calls[0].query, [("u".to_owned(), "a&b".to_owned())], "{method}");
@@ -544,15 +499,77 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_certificate_is_read_only_for_its_name() {
+        for (template, times) in [
+            ("${commonName}", 1),
+            (r"\u0024{commonName}", 1),
+            ("${clientId}", 0),
+        ] {
+            let server = FakeServer::answering("");
+            let settings = json!({ "requestBody": format!("{{\"a\":\"{template}\"}}") });
+            let authenticator = server_of(settings, &server);
+            let read = AtomicUsize::new(0);
+            let common_names = |_: bool| -> Result<Vec<String>, String> {
+                read.fetch_add(1, Ordering::Relaxed);
+                Ok(vec!["pump".to_owned(), "authority".to_owned()])
+            };
+            let login = ClientLogin {
+                has_certificate: true,
+                ..login_with(&common_names)
+            };
+            authenticator.ask(&login).await;
+            assert_eq!(read.load(Ordering::Relaxed), times, "{template}");
+            assert_eq!(server.calls()[0].body.contains("pump"), times == 1, "{template}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_address_has_half_of_the_requests_that_really_run() {
+        const MOST: usize = RestEndpointSettings::MOST_PARALLEL as usize;
+        let server = FakeServer::default();
+        server.set_answer(FakeAnswer::Silence);
+        let authenticator = server_of(json!({ "maxParallelRequestsCount": 10 * MOST }), &server);
+        let all = join_all((0..MOST).map(|_| answer_to(&authenticator)));
+        assert!(tokio::time::timeout(Duration::from_millis(1), all).await.is_err());
+        assert_eq!(server.calls().len(), MOST / 2);
+        assert_eq!(server.opened()[0].max_parallel as usize, MOST);
+    }
+
     #[test]
-    fn no_credentials_are_those_of_nobody_and_headers_can_be_sent() {
-        let none: HttpConfiguration =
-            serde_json::from_value(json!({ "credentials": null })).expect("settings");
-        assert_eq!(none.credentials, anonymous());
-        for wrong in [json!({ "a b": "x" }), json!({ "": "x" }), json!({ "a": "x\ny" })] {
-            let settings: HttpConfiguration =
-                serde_json::from_value(json!({ "headers": wrong })).expect("settings");
-            assert!(settings.check().is_err(), "{wrong}");
+    fn settings_that_cannot_work_are_refused() {
+        let check = |settings: Value| -> Result<(), String> {
+            let settings: HttpConfiguration = serde_json::from_value(settings).expect("settings");
+            settings.check().map_err(|error| error.message().to_owned())?;
+            HttpAuthenticator::new(&settings, &FakeServer::default()).map(drop)
+        };
+        assert_eq!(check(json!({ "credentials": null })), Ok(()));
+        let text = json!({ "Content-Type": "text/plain" });
+        for right in [
+            json!({ "requestBody": "${username} ${", "headers": text }),
+            json!({ "requestBody": "${username}", "headers": {} }),
+            json!({ "requestBody": "[\"${username}\"]" }),
+            json!({ "requestBody": "{\"a\":1}", "requestMethod": "GET", "headers": text }),
+        ] {
+            assert_eq!(check(right.clone()), Ok(()), "{right}");
+        }
+        let json_of_others = json!({ "content-type": "application/problem+JSON; charset=utf-8" });
+        for wrong in [
+            json!({ "headers": { "a b": "x" } }),
+            json!({ "headers": { "": "x" } }),
+            json!({ "headers": { "a": "x\ny" } }),
+            json!({ "credentials": { "type": "sas", "sasKey": "a2V5" } }),
+            json!({ "credentials": {} }),
+            json!({ "restEndpointUrl": UNUSABLE_URL }),
+            // What a client says would be more than a text.
+            json!({ "requestBody": "{\"a\":${username}}" }),
+            json!({ "requestBody": "u=${username}", "headers": json_of_others }),
+            // The server would not be told who asks.
+            json!({ "requestBody": "u=${username}", "requestMethod": "GET", "headers": text }),
+            json!({ "requestBody": "[\"${username}\"]", "requestMethod": "DELETE" }),
+            json!({ "requestBody": "{}", "requestMethod": "GET" }),
+        ] {
+            assert!(check(wrong.clone()).is_err(), "{wrong}");
         }
     }
 }

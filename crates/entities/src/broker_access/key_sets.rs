@@ -8,28 +8,30 @@ use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{RestEndpoint, RestEndpointCall, RestEndpointSettings, RestEndpoints};
 use fieldline_core::web_url::is_web_url;
 use fieldline_model::entity::null_as_default;
-use jsonwebtoken::Header;
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use jsonwebtoken::{Algorithm, Header};
 use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::http_provider::{
-    anonymous, check_headers, hide_headers, hide_secrets, keep_headers, keep_secrets, null_as_anonymous,
+    anonymous, check_credentials, check_headers, hide_headers, hide_secrets, keep_headers, keep_secrets,
+    null_as_anonymous,
 };
 use super::jwt::TokenError;
 use super::token_keys::VerifyingKey;
 use crate::services::{ServiceError, ServiceResult};
 
 static FETCH_GATE: LogGate = LogGate::new(2);
+static UNUSABLE_GATE: LogGate = LogGate::new(2);
 
 /// Shortest time between two fetches, seconds.
 const LEAST_REFRESH_S: u32 = 300;
 /// How long keys count beyond their time of a server that does not answer, milliseconds.
 const OUTAGE_MS: i64 = 24 * 3_600_000;
 /// Pause after a fetch that has failed, and before one for a key that is not known, milliseconds: whoever shows made-up tokens
-/// must not make the server work.
+/// must not make the server work. Keys that are older than they should be by so much are not taken before the server was asked.
 const PAUSE_MS: i64 = 30_000;
 /// How long a fetch may take, and how long a log-in waits for it: less than the 10 seconds that `broker.connect-timeout` leaves a
 /// client at first.
@@ -37,6 +39,8 @@ const WAIT: Duration = Duration::from_secs(8);
 /// Largest answer, KiB, and most keys of it that are looked at.
 const MAX_ANSWER_KIB: u32 = 512;
 const MAX_KEYS: usize = 50;
+/// Most keys that the signature of a token is checked with: one that names none is of any of them.
+const MAX_TRIED: usize = 5;
 
 /// Where the keys are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +79,7 @@ impl KeySetConfiguration {
         if !is_web_url(&self.endpoint) {
             return Err(ServiceError::invalid("JWKS endpoint should be a valid URL!"));
         }
+        check_credentials(&self.credentials)?;
         check_headers(&self.headers)
     }
 
@@ -111,6 +116,8 @@ struct KeySetState {
     fetched: Option<Arc<FetchedKeys>>,
     /// When the server was asked last.
     asked_ms: Option<i64>,
+    /// Whether that has failed.
+    failed: bool,
 }
 
 /// The keys of a server. Clones share them.
@@ -139,10 +146,17 @@ impl KeySet {
             max_parallel: 1,
             max_answer_kib: MAX_ANSWER_KIB,
         })?;
+        let headers: Vec<(String, String)> = configuration.headers.clone().into_iter().collect();
+        endpoint.check(RestEndpointCall {
+            url: &configuration.endpoint,
+            query: &[],
+            headers: &headers,
+            body: "",
+        })?;
         Ok(Self(Arc::new(KeySetSource {
             endpoint,
             url: configuration.endpoint.clone(),
-            headers: configuration.headers.clone().into_iter().collect(),
+            headers,
             refresh_ms: i64::from(configuration.refresh_interval) * 1_000,
             state: Mutex::default(),
             fetching: Arc::default(),
@@ -179,18 +193,28 @@ impl KeySet {
     async fn keys(&self, now_ms: i64) -> Result<Arc<FetchedKeys>, TokenError> {
         let source = &self.0;
         let held = source.held(now_ms);
-        if held
-            .as_ref()
-            .is_none_or(|held| held.age_ms(now_ms) >= source.refresh_ms)
-        {
+        let age_ms = held.as_ref().map(|held| held.age_ms(now_ms));
+        if age_ms.is_none_or(|age_ms| age_ms >= source.refresh_ms) {
             source.try_begin(now_ms);
         }
-        // Nobody waits while there are keys.
-        if let Some(held) = held {
+        // Nobody waits while there are keys, unless nobody has asked for them for so long that the server may have withdrawn some.
+        let is_overdue = age_ms.is_some_and(|age_ms| age_ms >= source.refresh_ms + PAUSE_MS);
+        if let Some(held) = held
+            && (!is_overdue || source.has_failed())
+        {
             return Ok(held);
         }
         source.fetch_ended().await;
         source.held(now_ms).ok_or_else(no_keys)
+    }
+}
+
+/// How long something is ago. Log-ins that read the clock at about the same time see each other's doings as of this moment; it is
+/// negative only where the clock was set back.
+fn age_ms(at_ms: i64, now_ms: i64) -> i64 {
+    match now_ms.saturating_sub(at_ms) {
+        age if (-PAUSE_MS..0).contains(&age) => 0,
+        age => age,
     }
 }
 
@@ -201,7 +225,7 @@ fn no_keys() -> TokenError {
 impl KeySetState {
     fn may_ask(&self, now_ms: i64) -> bool {
         self.asked_ms
-            .is_none_or(|asked_ms| !(asked_ms..asked_ms + PAUSE_MS).contains(&now_ms))
+            .is_none_or(|asked_ms| !(0..PAUSE_MS).contains(&age_ms(asked_ms, now_ms)))
     }
 }
 
@@ -209,7 +233,11 @@ impl KeySetSource {
     /// The keys that were fetched, as long as they count.
     fn held(&self, now_ms: i64) -> Option<Arc<FetchedKeys>> {
         let fetched = self.state.lock().fetched.clone();
-        fetched.filter(|fetched| fetched.age_ms(now_ms) < self.refresh_ms + OUTAGE_MS)
+        fetched.filter(|fetched| (0..self.refresh_ms + OUTAGE_MS).contains(&fetched.age_ms(now_ms)))
+    }
+
+    fn has_failed(&self) -> bool {
+        self.state.lock().failed
     }
 
     /// Begins to fetch the keys, unless somebody does, or has a moment ago. On a task of its own: a client that goes away does
@@ -249,8 +277,13 @@ impl KeySetSource {
             Err(_) => Err("no answer in time".to_owned()),
         };
         match answer.and_then(|answer| read_keys(&answer)) {
-            Ok(keys) => self.state.lock().fetched = Some(Arc::new(FetchedKeys { keys, at_ms: now_ms })),
+            Ok(keys) => {
+                let mut state = self.state.lock();
+                state.fetched = Some(Arc::new(FetchedKeys { keys, at_ms: now_ms }));
+                state.failed = false;
+            }
             Err(error) => {
+                self.state.lock().failed = true;
                 if let Some(suppressed) = FETCH_GATE.open() {
                     warn!(error, suppressed, "cannot fetch the keys of tokens (JWKS)");
                 }
@@ -272,7 +305,13 @@ fn read_keys(answer: &str) -> Result<Vec<PublishedKey>, String> {
         .filter_map(|key| {
             let algorithm = key.get("alg").and_then(Value::as_str).map(str::to_owned);
             let jwk: Jwk = serde_json::from_value(key).ok()?;
-            let key = VerifyingKey::published(&jwk)?;
+            let key = VerifyingKey::published(&jwk).unwrap_or_else(|reason| {
+                if let Some(suppressed) = UNUSABLE_GATE.open() {
+                    let name = jwk.common.key_id.as_deref();
+                    warn!(name, reason, suppressed, "a published key (JWKS) cannot be used");
+                }
+                None
+            })?;
             Some(PublishedKey { jwk, algorithm, key })
         })
         .collect())
@@ -290,6 +329,12 @@ impl PublishedKey {
         has_name && !matches!(common.public_key_use, Some(PublicKeyUse::Encryption))
     }
 
+    /// Whether tokens may be signed so with it.
+    fn fits(&self, algorithm: Algorithm) -> bool {
+        let is_own = |own: &String| *own == format!("{algorithm:?}");
+        self.key.is_for(algorithm) && self.algorithm.as_ref().is_none_or(is_own)
+    }
+
     fn claims(&self, token: &str, header: &Header) -> Result<Map<String, Value>, String> {
         let algorithm = format!("{:?}", header.alg);
         match &self.algorithm {
@@ -303,13 +348,21 @@ impl PublishedKey {
 
 impl FetchedKeys {
     fn age_ms(&self, now_ms: i64) -> i64 {
-        now_ms.saturating_sub(self.at_ms)
+        age_ms(self.at_ms, now_ms)
     }
 
     /// The claims of a token by the first key that takes it, or what is wrong with it; `None` if no key is for it.
     fn claims(&self, token: &str, header: &Header) -> Option<Result<Map<String, Value>, String>> {
         let mut refusal = None;
+        let mut tried = 0;
         for key in self.keys.iter().filter(|key| key.is_for(header)) {
+            // To find that it is for other algorithms costs nothing.
+            if key.fits(header.alg) {
+                tried += 1;
+                if tried > MAX_TRIED {
+                    break;
+                }
+            }
             match key.claims(token, header) {
                 Ok(claims) => return Some(Ok(claims)),
                 Err(error) => refusal = Some(Err(error)),
@@ -326,7 +379,7 @@ mod tests {
 
     use super::super::fake_server::{FakeAnswer, FakeServer};
     use super::super::token_keys::header_of;
-    use super::super::token_keys::samples::{PUBLIC_X, TOKEN_ONE, TOKEN_TWO};
+    use super::super::token_keys::samples::{OTHER_X, PUBLIC_X, TOKEN_ONE, TOKEN_TWO, TOKEN_WITHOUT_NAME};
     use super::*;
 
     const REFRESH_MS: i64 = LEAST_REFRESH_S as i64 * 1_000;
@@ -398,6 +451,79 @@ mod tests {
         assert_eq!(server.calls().len(), 2);
         assert_eq!(takes(&keys, TOKEN_ONE, REFRESH_MS).await, Some(false));
         assert_eq!(takes(&keys, TOKEN_TWO, REFRESH_MS).await, Some(true));
+    }
+
+    #[tokio::test]
+    async fn keys_for_which_nobody_has_asked_for_long_are_fetched_before_they_count() {
+        let server = FakeServer::default();
+        server.set_answer(published(&["one"]));
+        let keys = keys_of(&server);
+        assert_eq!(takes(&keys, TOKEN_ONE, 0).await, Some(true));
+        server.set_answer(published(&["two"]));
+        let overdue_ms = REFRESH_MS + PAUSE_MS;
+        assert_eq!(
+            takes(&keys, TOKEN_ONE, overdue_ms).await,
+            Some(false),
+            "it is withdrawn"
+        );
+        assert_eq!(takes(&keys, TOKEN_TWO, overdue_ms).await, Some(true));
+        assert_eq!(server.calls().len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_again_for_a_server_that_was_away() {
+        let server = FakeServer::default();
+        server.set_answer(published(&["one"]));
+        let keys = keys_of(&server);
+        assert_eq!(takes(&keys, TOKEN_ONE, 0).await, Some(true));
+        server.set_answer(FakeAnswer::Silence);
+        let overdue_ms = REFRESH_MS + PAUSE_MS;
+        for (now_ms, waited) in [(overdue_ms, WAIT), (overdue_ms + PAUSE_MS, Duration::ZERO)] {
+            let before = tokio::time::Instant::now();
+            assert_eq!(takes(&keys, TOKEN_ONE, now_ms).await, Some(true));
+            let elapsed = before.elapsed();
+            assert!(
+                elapsed >= waited && elapsed < waited + Duration::from_millis(10),
+                "{elapsed:?}"
+            );
+            drop(keys.0.fetching.lock().await);
+        }
+        server.set_answer(published(&["two"]));
+        let now_ms = overdue_ms + 2 * PAUSE_MS;
+        assert_eq!(takes(&keys, TOKEN_ONE, now_ms).await, Some(true));
+        drop(keys.0.fetching.lock().await);
+        assert_eq!(takes(&keys, TOKEN_ONE, now_ms).await, Some(false));
+    }
+
+    #[tokio::test]
+    async fn keys_of_the_future_are_fetched_again() {
+        const LATER_MS: i64 = 10 * PAUSE_MS;
+        let server = FakeServer::default();
+        server.set_answer(published(&["one"]));
+        let keys = keys_of(&server);
+        assert_eq!(takes(&keys, TOKEN_ONE, LATER_MS).await, Some(true));
+        // Others have read the clock a moment before.
+        assert_eq!(takes(&keys, TOKEN_ONE, LATER_MS - 1).await, Some(true));
+        assert_eq!(server.calls().len(), 1);
+        server.set_answer(published(&["two"]));
+        assert_eq!(takes(&keys, TOKEN_ONE, 0).await, Some(false));
+        assert_eq!(takes(&keys, TOKEN_TWO, 0).await, Some(true));
+        assert_eq!(server.calls().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_token_that_names_no_key_is_checked_with_a_few() {
+        for others in [MAX_TRIED - 1, MAX_TRIED] {
+            let key = |x: &str| json!({ "kty": "OKP", "crv": "Ed25519", "x": x });
+            // What is for other algorithms does not count.
+            let modulus = "t".repeat(344);
+            let mut all = vec![json!({ "kty": "RSA", "n": modulus, "e": "AQAB" }); MAX_TRIED];
+            all.extend((0..others).map(|_| key(PUBLIC_X)));
+            all.push(key(OTHER_X));
+            let server = FakeServer::answering(json!({ "keys": all }).to_string());
+            let taken = takes(&keys_of(&server), TOKEN_WITHOUT_NAME, 0).await;
+            assert_eq!(taken, Some(others < MAX_TRIED));
+        }
     }
 
     #[tokio::test]

@@ -373,7 +373,10 @@ impl AccessState {
             let by_pattern = patterns.iter().find(|credentials| credentials.finds(name));
             let found = match by_pattern {
                 Some(credentials) => Some(credentials.clone()),
-                None if is_storable(name) => self.credentials(&[certificate_id(name)]).await?.pop(),
+                None if is_storable(name) => {
+                    let found = self.credentials(&[certificate_id(name)]).await?.pop();
+                    found.filter(|credentials| credentials.are_for_a_name())
+                }
                 None => None,
             };
             let Some(credentials) = found else { continue };

@@ -135,6 +135,12 @@ impl PreparedCredentials {
         }
     }
 
+    /// Whether they are for one common name, not for those that an expression finds. Both are found by what is written there: a
+    /// name that is spelled as an expression is not one that it finds.
+    pub(super) fn are_for_a_name(&self) -> bool {
+        matches!(self.kind, PreparedKind::Certificate { pattern: None, .. })
+    }
+
     /// What a client may do that has a certificate with this common name; `None` where no group of rules is for it, or one asks
     /// for a name that is no level of a topic.
     pub(super) fn certificate_grant(&self, common_name: &str) -> Option<ClientGrant> {
@@ -197,6 +203,17 @@ mod tests {
             assert!(own.certificate_grant(wildcard).is_none(), "{wildcard:?}");
             let all = certified("all").certificate_grant(wildcard);
             assert!(all.is_some(), "no matched rule asks for {wildcard:?}");
+        }
+    }
+
+    #[test]
+    fn an_expression_is_no_name() {
+        for (is_expression, found) in [(true, "pump-7"), (false, "")] {
+            let value = json!({ "certCnPattern": "^pump-[0-9]$", "certCnIsRegex": is_expression, "authRulesMapping": {} });
+            let credentials = prepared(MqttCredentialsType::X509, &value);
+            assert_eq!(credentials.are_for_a_name(), !is_expression);
+            assert_eq!(credentials.finds(found), is_expression);
+            assert!(!credentials.finds("^pump-[0-9]$"));
         }
     }
 

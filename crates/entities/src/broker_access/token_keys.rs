@@ -1,5 +1,7 @@
 //! The keys that signatures of tokens are checked with, each with the algorithms that it is for.
 
+use std::ops::RangeInclusive;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk};
@@ -22,11 +24,17 @@ const EDWARDS: [Algorithm; 1] = [Algorithm::EdDSA];
 const CURVE_OID: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const P256_OID: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 const P384_OID: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22];
+/// Bytes of a key of Ed25519: the library takes them to be there.
+const EDWARDS_BYTES: usize = 32;
+/// Bytes of the modulus of an RSA key: shorter ones can be broken, and the library knows no longer ones.
+const RSA_BYTES: RangeInclusive<usize> = 256..=512;
 /// Why a key cannot be used.
 const PRIVATE: &str = "The key is private! Only its public key, or its certificate, should be specified!";
 const UNKNOWN_CURVE: &str =
     "The elliptic curve of the public key is not supported: it must be P-256 or P-384!";
 const UNREADABLE: &str = "Failed to parse public key: it must be RSA, EC or Ed25519 in PEM!";
+const RSA_SIZE: &str = "The RSA key must have 2048 to 4096 bits!";
+const EDWARDS_SIZE: &str = "The Ed25519 key must have 32 bytes!";
 
 /// The header of a token.
 ///
@@ -82,32 +90,57 @@ impl VerifyingKey {
                 Err(_) => (DecodingKey::from_ed_pem(pem), &EDWARDS[..]),
             }
         };
-        match found {
-            (Ok(key), algorithms) => Ok(Self { key, algorithms }),
-            (Err(_), _) => Err(UNREADABLE.to_owned()),
+        let (Ok(key), algorithms) = found else {
+            return Err(UNREADABLE.to_owned());
+        };
+        let bytes = key.try_get_as_bytes().map_err(|_| UNREADABLE.to_owned())?;
+        if algorithms == RSA {
+            check_modulus(modulus_of(bytes).ok_or(UNREADABLE)?)?;
+        } else if algorithms == EDWARDS {
+            check_edwards(bytes)?;
         }
+        Ok(Self { key, algorithms })
     }
 
     /// One that a server publishes; `None` for a kind that tokens are not signed with.
-    pub(super) fn published(key: &Jwk) -> Option<Self> {
+    ///
+    /// # Errors
+    /// It is of such a kind, but cannot be used.
+    pub(super) fn published(key: &Jwk) -> Result<Option<Self>, &'static str> {
+        const BROKEN: &str = "The key cannot be read!";
+        let decoded = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| BROKEN);
         let algorithms = match &key.algorithm {
-            AlgorithmParameters::RSA(_) => &RSA[..],
+            AlgorithmParameters::RSA(parameters) => {
+                check_modulus(&decoded(&parameters.n)?)?;
+                &RSA[..]
+            }
             AlgorithmParameters::EllipticCurve(parameters) => match parameters.curve {
                 EllipticCurve::P256 => &P256[..],
                 EllipticCurve::P384 => &P384[..],
-                _ => return None,
+                _ => return Ok(None),
             },
-            AlgorithmParameters::OctetKeyPair(_) => &EDWARDS[..],
+            AlgorithmParameters::OctetKeyPair(parameters) => match parameters.curve {
+                EllipticCurve::Ed25519 => {
+                    check_edwards(&decoded(&parameters.x)?)?;
+                    &EDWARDS[..]
+                }
+                _ => return Ok(None),
+            },
             // A secret that is published is none.
-            _ => return None,
+            _ => return Ok(None),
         };
-        let key = DecodingKey::from_jwk(key).ok()?;
-        Some(Self { key, algorithms })
+        let key = DecodingKey::from_jwk(key).map_err(|_| BROKEN)?;
+        Ok(Some(Self { key, algorithms }))
+    }
+
+    /// Whether tokens may be signed so.
+    pub(super) fn is_for(&self, algorithm: Algorithm) -> bool {
+        self.algorithms.contains(&algorithm)
     }
 
     /// The claims of a token, or what is wrong with it.
     pub(super) fn claims(&self, token: &str, algorithm: Algorithm) -> Result<Map<String, Value>, String> {
-        if !self.algorithms.contains(&algorithm) {
+        if !self.is_for(algorithm) {
             return Err(format!(
                 "JWT is signed with {algorithm:?}, which is not for the configured key"
             ));
@@ -122,6 +155,46 @@ impl VerifyingKey {
             .map(|decoded| decoded.claims)
             .map_err(|error| format!("JWT validation failed: {error}"))
     }
+}
+
+fn check_modulus(modulus: &[u8]) -> Result<(), &'static str> {
+    let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+    match RSA_BYTES.contains(&(modulus.len() - zeros)) {
+        true => Ok(()),
+        false => Err(RSA_SIZE),
+    }
+}
+
+fn check_edwards(key: &[u8]) -> Result<(), &'static str> {
+    match key.len() {
+        EDWARDS_BYTES => Ok(()),
+        _ => Err(EDWARDS_SIZE),
+    }
+}
+
+/// The modulus of an RSA key in DER (RFC 8017, appendix A.1.1).
+fn modulus_of(key: &[u8]) -> Option<&[u8]> {
+    const SEQUENCE: u8 = 0x30;
+    const INTEGER: u8 = 0x02;
+    value_of(value_of(key, SEQUENCE)?, INTEGER)
+}
+
+/// The first value in DER, if that is its tag.
+fn value_of(der: &[u8], tag: u8) -> Option<&[u8]> {
+    let (&[own, length], rest) = der.split_first_chunk::<2>()?;
+    let (length, rest) = match length {
+        0..0x80 => (usize::from(length), rest),
+        0x81 => {
+            let (&[length], rest) = rest.split_first_chunk::<1>()?;
+            (usize::from(length), rest)
+        }
+        0x82 => {
+            let (&length, rest) = rest.split_first_chunk::<2>()?;
+            (usize::from(u16::from_be_bytes(length)), rest)
+        }
+        _ => return None,
+    };
+    rest.get(..length).filter(|_| own == tag)
 }
 
 /// What the first block of PEM has.
@@ -143,6 +216,10 @@ pub(super) mod samples {
         7EXcp94j0lj9uCvISov59twwmgEvALT-ZOH_91fQfuu_hBBKCu5AsCCeG4hbhM2iRrv0Vbi80MqgvnxqJp29CA";
     pub(in super::super) const TOKEN_TWO: &str = "eyJhbGciOiJFZERTQSIsImtpZCI6InR3byJ9.e30.\
         qNdkr9G2oswIZ2oPUbNf6HxmuM9wuDRCiegFJlySOKBR2eZhEu8w6qkJ_t897PhfZwsRM7Vroinn4G3ziSgnCw";
+    /// The public part of another key, and a token that it has signed, whose header names none.
+    pub(in super::super) const OTHER_X: &str = "DI8vNKfZSUStEOvx6sKdbcSXObu-zRODIqRwP98YJD4";
+    pub(in super::super) const TOKEN_WITHOUT_NAME: &str = "eyJhbGciOiJFZERTQSJ9.e30.\
+        b8sPkvUcgQMu5USU6q9KzNewuaxKv4D9TrcYTabFoNw8h1oNa9cKJbUxifJYm4abJkBieF4fU2ZWorOc9oDVAg";
     pub(in super::super) const TOKEN_WITH_CRIT: &str = "eyJhbGciOiJFZERTQSIsImtpZCI6Im9uZSIsImNyaXQi\
         OlsiZXhwMiJdLCJleHAyIjoxfQ.e30.\
         Uepp_tDRwVbjFX1x2RPukJtS1cO8_Vedf4eHN2-WOyN65ThAixmoK7vnm5f2JoAA46JlXNP96SuVBQYAT4hVCg";
@@ -154,7 +231,7 @@ pub(super) mod samples {
 mod tests {
     use serde_json::json;
 
-    use super::samples::{ED25519_PEM, TOKEN_ONE, TOKEN_WITH_CRIT};
+    use super::samples::{ED25519_PEM, OTHER_X, TOKEN_ONE, TOKEN_WITH_CRIT};
     use super::*;
 
     fn pem(lines: &[&str]) -> String {
@@ -210,7 +287,54 @@ mod tests {
         );
         let p521: Jwk =
             serde_json::from_value(json!({ "kty": "EC", "crv": "P-521", "x": x, "y": y })).expect("a key");
-        assert!(VerifyingKey::published(&p521).is_none());
+        assert!(matches!(VerifyingKey::published(&p521), Ok(None)));
+    }
+
+    #[test]
+    fn keys_have_the_size_that_they_should_have() {
+        let published = |key: Value| {
+            let key: Jwk = serde_json::from_value(key).expect("a key");
+            VerifyingKey::published(&key).map(|key| key.is_some())
+        };
+        let edwards = |curve: &str, x: &str| published(json!({ "kty": "OKP", "crv": curve, "x": x }));
+        assert_eq!(edwards("Ed25519", OTHER_X), Ok(true));
+        assert_eq!(edwards("P-256", OTHER_X), Ok(false));
+        for wrong in ["", "eA", &format!("{OTHER_X}AAAA")] {
+            assert_eq!(edwards("Ed25519", wrong), Err(EDWARDS_SIZE), "{wrong}");
+        }
+        assert!(edwards("Ed25519", "?").is_err());
+        let rsa = |zeros: usize, bytes: usize| {
+            let modulus = [vec![0_u8; zeros], vec![0xb7_u8; bytes]].concat();
+            published(json!({ "kty": "RSA", "n": URL_SAFE_NO_PAD.encode(modulus), "e": "AQAB" }))
+        };
+        for (zeros, bytes) in [(0, 256), (1, 256), (0, 512), (9, 512)] {
+            assert_eq!(rsa(zeros, bytes), Ok(true), "{bytes}");
+        }
+        for (zeros, bytes) in [(0, 0), (256, 0), (0, 128), (1, 255), (0, 513), (0, 70_000)] {
+            assert_eq!(rsa(zeros, bytes), Err(RSA_SIZE), "{bytes}");
+        }
+
+        let rsa_1024 = pem(&[
+            "MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQCX3kbxm2LwKbcf9NjUJuVx6e+s",
+            "bpyyxuENeK8iC2R7zLA9w+ToveP0SBDDpPWGKcVjc0QKsflBbVHUxx+gl/bVaLmk",
+            "FCLAFJgtHEDdkB/k6NQIUjDCDNbg2NEwnYkQo+CY3WsNGRmURNofZEkngaUHA0/5",
+            "yaqHMcs2klms4dROAQIDAQAB",
+        ]);
+        let rsa_2048 = pem(&[
+            "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAq1iyHzdRotvwCyeqJ8Xx",
+            "fwCOo3OMPqJnGdv4VSjkTgRnSZWUrH8DpSy2D5inNqU6GrrvYBslxzlQ9yKMoFjQ",
+            "G62ilmsC3I9R08wCUhSZzymTzCX/V3lLCLMenp0nw8NnArdLuDjS4m2HEuByJMxy",
+            "rHk2pP+PAYhq98yzo6t6BZkbN7N+MYKpqKAV2k0aZFhRHhn2sNwkPwwDZmw61lLg",
+            "BjGN+HlQn2QjBLfY9Q3gxILQwwiY6vwC/KD61QzChYdpXwxqryZSafaMPMDksOgO",
+            "fxaJtQRDvDgi33oMiKT6zUj3C3o28uAngnQ//hk67dugStEnFr7joKnPr43accgt",
+            "fwIDAQAB",
+        ]);
+        assert!(VerifyingKey::of_pem(&rsa_2048).is_ok());
+        // One byte is missing.
+        let edwards = pem(&["MCkwBQYDK2VwAyAAAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHw=="]);
+        for (text, why) in [(rsa_1024, RSA_SIZE), (edwards, EDWARDS_SIZE)] {
+            assert_eq!(VerifyingKey::of_pem(&text).err().as_deref(), Some(why));
+        }
     }
 
     #[test]

@@ -11,10 +11,6 @@ use fieldline_core::ports::{
 use serde::Deserialize as _;
 use serde_json::json;
 
-/// How many requests to a server may run at a time, whatever the settings say: clients that log in wait for them. Each server has
-/// its own, so that a slow one keeps nobody else waiting.
-const MAX_PARALLEL: usize = 256;
-
 /// Makes connections to whatever the operator names.
 pub(super) struct OperatorEndpoints;
 
@@ -33,7 +29,7 @@ impl RestEndpoints for OperatorEndpoints {
             "ignoreRequestBody": settings.method == "DELETE",
         });
         let limits = RestSettings {
-            max_parallel_requests: MAX_PARALLEL,
+            max_parallel_requests: RestEndpointSettings::MOST_PARALLEL as usize,
             ..RestSettings::default()
         };
         let config = RestConfig::deserialize(&config).map_err(|error| error.to_string())?;
@@ -43,22 +39,39 @@ impl RestEndpoints for OperatorEndpoints {
     }
 }
 
+fn request(call: RestEndpointCall<'_>) -> RestRequest<'_> {
+    RestRequest {
+        url: call.url,
+        query: Some(call.query),
+        headers: call.headers,
+        body: RestBody::Template(call.body),
+    }
+}
+
 #[async_trait]
 impl RestEndpoint for OperatorEndpoint {
+    fn check(&self, call: RestEndpointCall<'_>) -> Result<(), String> {
+        self.0.check(&request(call))
+    }
+
     async fn call(&self, call: RestEndpointCall<'_>) -> Result<String, RestEndpointError> {
-        let request = RestRequest {
-            url: call.url,
-            query: Some(call.query),
-            headers: call.headers,
-            body: RestBody::Template(call.body),
-        };
-        let outcome = self.0.send(&request).await.map_err(|error| RestEndpointError {
-            status: error
-                .metadata
-                .iter()
-                .find_map(|(name, value)| (name == "statusCode").then(|| value.parse().ok()).flatten()),
-            message: error.message,
-        })?;
+        let outcome = self
+            .0
+            .send(&request(call))
+            .await
+            .map_err(|error| RestEndpointError {
+                status: error
+                    .metadata
+                    .iter()
+                    .find_map(|(name, value)| {
+                        (name == "statusCode")
+                            .then(|| value.parse::<u16>().ok())
+                            .flatten()
+                    })
+                    // With one of 2xx, the rest of the answer is what went wrong.
+                    .filter(|status| !(200..300).contains(status)),
+                message: error.message,
+            })?;
         Ok(outcome.body.unwrap_or_default())
     }
 }
