@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -66,8 +67,8 @@ def test_a_server_that_is_away_gets_everything_later_and_in_order(make_server, t
 @pytest.mark.timeout(180)
 def test_nothing_is_given_up_by_a_long_silence_of_the_server(make_server, tmp_path, join):
     """Nor by its end: what is taken then is no reason to give up what was tried in vain before."""
-    status = {"now": 503}
-    with WebServer(lambda request: (status["now"], {})) as http:
+    answers = itertools.repeat(500)
+    with WebServer(lambda request: (next(answers), {})) as http:
         toml = sink("http", "sink", "a/+", url=http.url, payload="text", payload_only=True)
         server = bridged(make_server, tmp_path, toml).start()
         client = join(server=server)
@@ -77,8 +78,7 @@ def test_nothing_is_given_up_by_a_long_silence_of_the_server(make_server, tmp_pa
         # More attempts than a message that is at fault itself would have.
         assert eventually(lambda: sum(one.body == "0 0" for one in http.requests) > 5, within=60)
         assert not is_up(server, "sink")
-        status["now"] = 200
-        http.requests.clear()
+        answers = itertools.chain([200, 500, 503] * 10, itertools.repeat(200))
         carried = 'bridge_messages_total{bridge="sink",direction="out"}'
         assert eventually(lambda: server.metrics().get(carried) == len(sent), within=90)
         assert {request.body for request in http.requests} == set(sent)

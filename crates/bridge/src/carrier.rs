@@ -34,6 +34,15 @@ impl Side {
             Self::Remote => Self::Local,
         }
     }
+
+    /// Says in an error where it is from.
+    fn named<T>(self, outcome: io::Result<T>) -> io::Result<T> {
+        let name = match self {
+            Self::Local => "this broker",
+            Self::Remote => "the other side",
+        };
+        outcome.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+    }
 }
 
 /// One of each side.
@@ -100,7 +109,9 @@ pub(crate) struct Carrier<'a> {
 #[derive(Default)]
 struct DelayedMessages {
     messages: Vec<DelayedMessage>,
-    bytes: usize,
+    /// Messages of the other side, and their memory in bytes.
+    incoming: usize,
+    incoming_bytes: usize,
 }
 
 struct DelayedMessage {
@@ -111,20 +122,27 @@ struct DelayedMessage {
 
 impl DelayedMessages {
     fn push(&mut self, pause: Duration, from: Side, carried: Box<CarriedMessage>) {
-        self.bytes += carried.message.memory();
+        if from == Side::Remote {
+            self.incoming += 1;
+            self.incoming_bytes += carried.message.memory();
+        }
         let due = Instant::now() + pause;
         self.messages.push(DelayedMessage { due, from, carried });
     }
 
+    /// Whether no more can be kept of what the other side sends. What this broker sends is bounded by the receive maximum.
     const fn is_full(&self) -> bool {
-        self.messages.len() >= MAX_DELAYED || self.bytes >= MAX_DELAYED_BYTES
+        self.incoming >= MAX_DELAYED || self.incoming_bytes >= MAX_DELAYED_BYTES
     }
 
     /// Takes those whose pause is over.
     fn due(&mut self) -> Vec<DelayedMessage> {
         let now = Instant::now();
         let due: Vec<_> = self.messages.extract_if(.., |one| one.due <= now).collect();
-        self.bytes -= due.iter().map(|one| one.carried.message.memory()).sum::<usize>();
+        for one in due.iter().filter(|one| one.from == Side::Remote) {
+            self.incoming -= 1;
+            self.incoming_bytes -= one.carried.message.memory();
+        }
         due
     }
 }
@@ -165,7 +183,8 @@ impl<'a> Carrier<'a> {
         self.translation.begin();
         let wanted = self.translation.filters(Side::Remote);
         self.legs.remote.subscribe(&wanted, &[])?;
-        let mut ticks = tokio::time::interval(TICK);
+        // The other side has a moment to refuse what it is asked for.
+        let mut ticks = tokio::time::interval_at(Instant::now() + TICK, TICK);
         loop {
             // What one side has said may be for the other one.
             while self.take_events()? {}
@@ -173,13 +192,11 @@ impl<'a> Carrier<'a> {
             // This broker is always read: what it acknowledges makes room, and it waits for acknowledgements itself.
             let has_room = !self.legs.local.is_full() && !self.delayed.is_full();
             tokio::select! {
-                moved = self.legs.local.transfer(true) => moved.map_err(|error| of_side("this broker", &error))?,
-                moved = self.legs.remote.transfer(has_room) => {
-                    moved.map_err(|error| of_side("the other side", &error))?;
-                }
+                moved = self.legs.local.transfer(true) => Side::Local.named(moved)?,
+                moved = self.legs.remote.transfer(has_room) => Side::Remote.named(moved)?,
                 _ = ticks.tick() => {
-                    self.legs.local.keep_alive()?;
-                    self.legs.remote.keep_alive()?;
+                    Side::Local.named(self.legs.local.keep_alive())?;
+                    Side::Remote.named(self.legs.remote.keep_alive())?;
                     self.send_delayed()?;
                     (self.report)(&mut self.counts, true);
                 }
@@ -191,13 +208,8 @@ impl<'a> Carrier<'a> {
     /// Takes what has come from both sides; returns whether something has.
     fn take_events(&mut self) -> io::Result<bool> {
         let mut any = false;
-        for (side, name) in [(Side::Local, "this broker"), (Side::Remote, "the other side")] {
-            while let Some(event) = self
-                .legs
-                .of(side)
-                .next_event()
-                .map_err(|error| of_side(name, &error))?
-            {
+        for side in [Side::Local, Side::Remote] {
+            while let Some(event) = side.named(self.legs.of(side).next_event())? {
                 any = true;
                 match event {
                     LegEvent::Received(message, received) => self.carry(side, message, received)?,
@@ -213,7 +225,7 @@ impl<'a> Carrier<'a> {
     fn fill(&mut self) -> io::Result<()> {
         let mut settled = Vec::new();
         for side in [Side::Local, Side::Remote] {
-            self.legs.of(side).fill(&mut settled)?;
+            side.named(self.legs.of(side).fill(&mut settled))?;
             for (origin, code) in settled.drain(..) {
                 self.settle(side, origin, code)?;
             }
@@ -227,12 +239,16 @@ impl<'a> Carrier<'a> {
         message: OutgoingMessage,
         received: Option<ReceivedId>,
     ) -> io::Result<()> {
+        if received.is_none() && self.legs.of(from.other()).is_full() {
+            self.counts.refused += 1;
+            return Ok(());
+        }
         let messages = self.translation.translate(from, &message);
         let origin = match received {
             Some(received) => MessageOrigin::Carried(Box::new(CarriedMessage {
+                retries: self.policies.of(from.other()).first(&message.topic),
                 message,
                 received,
-                retries: self.policies.of(from.other()).first(),
             })),
             None => MessageOrigin::Unacknowledged,
         };
@@ -265,9 +281,7 @@ impl<'a> Carrier<'a> {
         if matches!(origin, MessageOrigin::Carried(_)) {
             last.qos = QoS::AtLeastOnce;
         }
-        if !self.legs.of(to).send(last, origin) {
-            self.counts.refused += 1;
-        }
+        self.legs.of(to).send(last, origin);
         Ok(())
     }
 
@@ -307,7 +321,8 @@ impl<'a> Carrier<'a> {
 
     fn delay(&mut self, side: Side, mut carried: Box<CarriedMessage>) -> io::Result<()> {
         let cause = match side {
-            Side::Local => RefusalCause::Side,
+            // It has no room for one more retained message.
+            Side::Local => RefusalCause::Message,
             Side::Remote => self.translation.no_room_for(&carried.message),
         };
         let CarriedMessage { message, retries, .. } = &mut *carried;
@@ -333,10 +348,6 @@ impl<'a> Carrier<'a> {
 pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     // Whoever could say so has gone otherwise.
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-fn of_side(side: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{side}: {error}"))
 }
 
 #[cfg(test)]

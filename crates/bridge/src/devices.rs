@@ -1,8 +1,7 @@
 //! Bridges to devices: topics become telemetry or attributes of devices, through the gateway API of the platform.
 
-use std::collections::HashSet;
-
 use fieldline_codec::{QoS, RetainHandling, SubscriptionOptions, topic};
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
 use crate::carrier::{Side, Translation};
@@ -15,8 +14,10 @@ const TELEMETRY: &str = "v1/gateway/telemetry";
 const ATTRIBUTES: &str = "v1/gateway/attributes";
 const RPC: &str = "v1/gateway/rpc";
 
-/// Most devices that are known to be connected; it begins again beyond.
-const MOST_CONNECTED: usize = 100_000;
+const DISCONNECT: &str = "v1/gateway/disconnect";
+
+/// Most devices that are connected at a time. The platform has a bound of its own, beyond this one.
+const MOST_CONNECTED: usize = 40_000;
 /// Longest name of a device, characters.
 const MAX_NAME: usize = 255;
 /// Bytes of a packet beyond its payload, at most.
@@ -26,7 +27,9 @@ const PACKET_OVERHEAD: usize = 64;
 pub(crate) struct DeviceTranslation {
     bridge: DeviceBridge,
     /// Devices of which the platform knows that they are there.
-    connected: HashSet<String>,
+    connected: IndexSet<String>,
+    /// Where in them the next one is that makes room.
+    next_out: usize,
     /// Largest packet that the platform takes, bytes.
     max_packet: usize,
 }
@@ -36,7 +39,8 @@ impl DeviceTranslation {
     pub(crate) fn new(bridge: &DeviceBridge, max_packet: usize) -> Self {
         Self {
             bridge: bridge.clone(),
-            connected: HashSet::new(),
+            connected: IndexSet::new(),
+            next_out: 0,
             max_packet,
         }
     }
@@ -71,10 +75,13 @@ impl DeviceTranslation {
         if values.payload.len().max(connect.payload.len()) + PACKET_OVERHEAD > self.max_packet {
             return Vec::new();
         }
-        let mut messages = Vec::with_capacity(2);
+        let mut messages = Vec::with_capacity(3);
         if !self.connected.contains(&device) {
             if self.connected.len() >= MOST_CONNECTED {
-                self.connected.clear();
+                self.next_out = (self.next_out + 1) % MOST_CONNECTED;
+                let out = self.connected.swap_remove_index(self.next_out);
+                let disconnect = to_gateway(DISCONNECT, &json!({ "device": out }));
+                messages.push((Side::Remote, disconnect));
             }
             messages.push((Side::Remote, connect));
             self.connected.insert(device);
@@ -170,7 +177,7 @@ impl Translation for DeviceTranslation {
     fn no_room_for(&mut self, message: &OutgoingMessage) -> RefusalCause {
         // Its device is not there then, and asked for again.
         self.connected
-            .remove(&filled_in(&self.bridge.device, &message.topic));
+            .swap_remove(&filled_in(&self.bridge.device, &message.topic));
         // The tenant can have no more devices. Where it has sent too much, the platform ends the connection.
         RefusalCause::Message
     }
@@ -350,6 +357,24 @@ mod tests {
         };
         assert_eq!(bridge.no_room_for(&message), RefusalCause::Message);
         assert_eq!(sent(&mut bridge, Side::Local, "home/7/power", "1").len(), 2);
+    }
+
+    #[test]
+    fn one_device_too_many_takes_the_place_of_another_one() {
+        let mut bridge = bridge();
+        for device in 0..MOST_CONNECTED {
+            sent(&mut bridge, Side::Local, &format!("home/{device}/a"), "1");
+        }
+        let more = sent(&mut bridge, Side::Local, "home/more/a", "1");
+        let topics: Vec<_> = more.iter().map(|(_, topic, _)| topic.as_str()).collect();
+        assert_eq!(topics, [DISCONNECT, CONNECT, TELEMETRY]);
+        assert_eq!(more[0].2, json!({ "device": "Lamp 1" }));
+        assert_eq!(bridge.connected.len(), MOST_CONNECTED);
+        assert_eq!(
+            sent(&mut bridge, Side::Local, "home/1/a", "1").len(),
+            3,
+            "it connects again"
+        );
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) struct Feeder<'a> {
     unacknowledged: usize,
     /// Memory of all that is under way, bytes.
     bytes: usize,
-    /// Whether the other side has answered the last time.
+    /// Whether the other side had an answer to the last attempt.
     is_up: bool,
 }
 
@@ -122,9 +122,9 @@ impl<'a> Feeder<'a> {
         }
         self.bytes += message.memory();
         let delivery = Delivery {
-            message,
             received,
-            retries: self.policy.first(),
+            retries: self.policy.first(&message.topic),
+            message,
             has_turn: true,
         };
         match self.turns.get_mut(&delivery.message.topic) {
@@ -167,7 +167,7 @@ impl<'a> Feeder<'a> {
                 match failure {
                     SinkFailure::Unsendable(_) => None,
                     SinkFailure::Failed(cause, _) => {
-                        self.is_up = cause != RefusalCause::Side;
+                        self.is_up = !matches!(cause, RefusalCause::Side | RefusalCause::Busy);
                         delivery
                             .received
                             .and_then(|_| self.policy.pause(topic, &mut delivery.retries, cause))

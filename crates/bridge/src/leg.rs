@@ -18,8 +18,6 @@ use crate::retries::MessageRetries;
 
 /// Largest packet that is taken, bytes.
 pub(crate) const MAX_PACKET: u32 = (16 << 20) + 5;
-/// Most messages of QoS 1 that the broker of this program sends before the first of them is acknowledged.
-pub(crate) const RECEIVE_MAXIMUM: u16 = 100;
 /// Interval at which keep-alive is looked at.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 /// How long a side may take to let the bridge in.
@@ -33,6 +31,8 @@ const MAX_HELD: usize = 70_000;
 const MAX_HELD_BYTES: usize = 64 << 20;
 /// How long a side may leave messages unanswered.
 const ANSWER_WITHIN_MS: u64 = 120_000;
+/// A side that was not heard for so long is asked whether it is there, whatever is sent to it.
+const HEARD_WITHIN_MS: u64 = 30_000;
 /// Output from which on messages wait, bytes.
 const OUT_BYTES: usize = 256 << 10;
 /// Room for one read, bytes.
@@ -118,6 +118,8 @@ pub(crate) struct BridgeLeg {
     needs_flush: bool,
     /// When the side has answered last, or had nothing to answer.
     answered_ms: u64,
+    /// When anything was heard of the side, or a part of what waits for it has left.
+    heard_ms: u64,
 }
 
 fn broken(error: impl std::fmt::Display) -> io::Error {
@@ -151,6 +153,7 @@ impl BridgeLeg {
             started: Instant::now(),
             needs_flush: false,
             answered_ms: 0,
+            heard_ms: 0,
         };
         let connect = ConnectPacket {
             clean_start: false,
@@ -220,15 +223,10 @@ impl BridgeLeg {
         self.waiting.len() >= MAX_HELD || self.held_bytes >= MAX_HELD_BYTES
     }
 
-    /// Sends a message as soon as the side takes it; returns `false` if it is dropped, since nobody waits for it and the side
-    /// reads too slowly.
-    pub(crate) fn send(&mut self, message: OutgoingMessage, origin: MessageOrigin) -> bool {
-        if matches!(origin, MessageOrigin::Unacknowledged) && self.is_full() {
-            return false;
-        }
+    /// Sends a message as soon as the side takes it.
+    pub(crate) fn send(&mut self, message: OutgoingMessage, origin: MessageOrigin) {
         self.held_bytes += message.memory() + origin.memory();
         self.waiting.push_back((message, origin));
-        true
     }
 
     /// Puts what waits into the output, as far as the side takes it. `settled` gets the messages of which nothing more is
@@ -246,6 +244,8 @@ impl BridgeLeg {
             // A message that is sent with less is worth more than one that is refused.
             let publish = PublishPacket {
                 qos: message.qos.min(max_qos),
+                // Its length counts; the session gives it another one.
+                packet_id: (message.qos.min(max_qos) != QoS::AtMostOnce).then_some(PacketId::MIN),
                 retain: message.retain && may_retain,
                 properties: match self.is_v5() {
                     true => message.properties.as_properties(),
@@ -253,9 +253,10 @@ impl BridgeLeg {
                 },
                 ..PublishPacket::new(&message.topic, &message.payload)
             };
-            // The identifier of QoS 1 is not counted yet.
-            let size = publish.encoded_len(self.session.version()) + size_of::<PacketId>();
-            if !self.session.fits_server(size) {
+            if !self
+                .session
+                .fits_server(publish.encoded_len(self.session.version()))
+            {
                 self.settle(origin, ReasonCode::PacketTooLarge, settled);
                 continue;
             }
@@ -305,12 +306,21 @@ impl BridgeLeg {
                 self.needs_flush = written > 0;
                 self.output.drain(..written);
                 give_back(&mut self.output);
-                self.session.mark_sent(self.now_ms());
+                let now = self.now_ms();
+                if !self.output.is_empty() {
+                    // Slow, but there.
+                    self.answered_ms = now;
+                    self.heard_ms = now;
+                }
+                if now.saturating_sub(self.heard_ms) < HEARD_WITHIN_MS {
+                    self.session.mark_sent(now);
+                }
             }
             read = self.reader.read_buf(&mut self.input), if may_read => {
                 if read? == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
+                self.heard_ms = self.now_ms();
             }
             else => std::future::pending().await,
         }
@@ -389,9 +399,16 @@ impl BridgeLeg {
     /// Says that the bridge is still there, if nothing else has said so.
     ///
     /// # Errors
-    /// The side has been silent for too long.
+    /// The side has been silent for too long, or does not read.
     pub(crate) fn keep_alive(&mut self) -> io::Result<()> {
         let now = self.now_ms();
+        // Answers to what it sends count here, too.
+        if self.output.len() > MAX_HELD_BYTES {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "it does not read what it is sent",
+            ));
+        }
         if self.session.in_flight() > 0 && now.saturating_sub(self.answered_ms) > ANSWER_WITHIN_MS {
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
@@ -491,9 +508,11 @@ pub(crate) mod tests {
             keep_alive: 60,
             properties: MqttProperties::EMPTY,
         };
-        let leg = BridgeLeg::connect(Box::new(ours), &login)
+        let mut leg = BridgeLeg::connect(Box::new(ours), &login)
             .await
             .expect("a connection");
+        // It was answered before it said anything.
+        leg.flush().await.expect("a peer");
         assert_eq!(packet(&mut theirs).await[0], 0x10);
         (leg, theirs)
     }
@@ -522,8 +541,8 @@ pub(crate) mod tests {
         // Maximum QoS 0, no retained messages, packets of 16 bytes at most.
         let connack = [0x20, 12, 0, 0, 9, 0x24, 0, 0x25, 0, 0x27, 0, 0, 0, 16];
         let (mut leg, mut peer) = connected(&connack).await;
-        assert!(leg.send(message(b"1"), MessageOrigin::Unacknowledged));
-        assert!(leg.send(message(b"more than sixteen bytes"), MessageOrigin::Unacknowledged));
+        leg.send(message(b"1"), MessageOrigin::Unacknowledged);
+        leg.send(message(b"more than sixteen bytes"), MessageOrigin::Unacknowledged);
         let mut settled = Vec::new();
         leg.fill(&mut settled).expect("two messages");
         let codes: Vec<_> = settled.iter().map(|(_, code)| *code).collect();
@@ -548,12 +567,26 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn messages_of_qos_0_are_dropped_where_a_side_is_full_and_others_are_not() {
-        let (mut leg, _peer) = connected(WELCOME).await;
+    async fn a_side_that_reads_nothing_is_full_and_left() {
+        let (mut leg, mut peer) = connected(WELCOME).await;
         for _ in 0..MAX_HELD {
-            assert!(leg.send(message(b""), MessageOrigin::Unacknowledged));
+            assert!(!leg.is_full());
+            leg.send(message(b""), MessageOrigin::Unacknowledged);
         }
-        assert!(leg.is_full() && !leg.send(message(b""), MessageOrigin::Unacknowledged));
-        assert!(leg.send(message(b""), MessageOrigin::Preamble));
+        assert!(leg.is_full());
+        // Each of these asks for an answer.
+        let pubrels = [0x62, 2, 0, 1].repeat(MAX_HELD_BYTES / 4);
+        let sender = tokio::spawn(async move { peer.write_all(&pubrels).await.map(|()| peer) });
+        let gone = async {
+            loop {
+                while leg.next_event()?.is_some() {}
+                leg.keep_alive()?;
+                leg.transfer(true).await?;
+            }
+        };
+        let error: io::Result<()> = gone.await;
+        let error = error.expect_err("nobody reads").to_string();
+        assert_eq!(error, "it does not read what it is sent");
+        sender.abort();
     }
 }

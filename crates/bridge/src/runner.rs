@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use crate::carrier::{BothSides, Carrier, CarrierCounts, Side, Translation, stopped};
 use crate::devices::DeviceTranslation;
 use crate::feeder::Feeder;
-use crate::leg::{BridgeLeg, LegLogin, MAX_PACKET, RECEIVE_MAXIMUM};
+use crate::leg::{BridgeLeg, LegLogin, MAX_PACKET};
 use crate::options::{BrokerBridge, DeviceBridge, Options};
 use crate::retries::{FIRST_PAUSE, LONGEST_PAUSE};
 use crate::sinks::MessageSink;
@@ -29,6 +29,15 @@ use crate::topics::TopicTranslation;
 
 /// A connection that has lasted for so long begins with short pauses again.
 const STEADY: Duration = Duration::from_secs(30);
+/// What was read of the broker of this program before the other side was there is old after so long, and asked for again.
+const STALE: Duration = Duration::from_secs(2);
+/// Most messages of QoS 1 that the broker of this program sends before the first of them is acknowledged: for another broker, where
+/// they are all in memory; and for a sink, where those that fail for a long time must not keep the others from being sent.
+const CARRIER_WINDOW: u16 = 100;
+const MIN_WINDOW: u16 = 4;
+const SINK_WINDOW: u16 = 1_000;
+/// Most memory for them where all are as large as they may be, bytes. A sink is not read beyond its own bound.
+const WINDOW_BYTES: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_S: u16 = 60;
 /// Session expiry that is asked for on both sides, seconds: a week.
@@ -47,6 +56,9 @@ pub trait LocalBroker: Send + Sync {
 
     /// The filters to which the session of a client has subscribed.
     fn filters(&self, client_id: &str) -> Vec<String>;
+
+    /// The largest packet that clients may send, bytes.
+    fn max_packet(&self) -> usize;
 }
 
 /// The running bridges.
@@ -218,6 +230,17 @@ impl Target {
             }
         }
     }
+
+    /// Most messages of QoS 1 that are under way, of `max_packet` bytes at most.
+    fn window(&self, max_packet: usize) -> u16 {
+        match self {
+            Self::Side(..) => {
+                let fitting = u16::try_from(WINDOW_BYTES / max_packet.max(1)).unwrap_or(u16::MAX);
+                fitting.clamp(MIN_WINDOW, CARRIER_WINDOW)
+            }
+            Self::Sink(..) => SINK_WINDOW,
+        }
+    }
 }
 
 /// The attempts to keep a bridge up.
@@ -226,58 +249,92 @@ struct BridgeAttempts {
     peer: String,
     backoff: Backoff,
     last_error: String,
+    connected: Option<Instant>,
 }
 
 impl BridgeAttempts {
-    /// How long to wait after an attempt has failed. An error is said once, as long as it stays the same.
+    /// One has succeeded.
+    fn note_connected(&mut self) {
+        self.last_error.clear();
+        self.connected = Some(Instant::now());
+    }
+
+    /// How long to wait after one has failed, or its connections have ended. An error is said once, as long as it stays the same.
     fn pause(&mut self, error: &io::Error) -> Duration {
         let (bridge, peer, error) = (&self.bridge, &self.peer, error.to_string());
         if error != self.last_error {
             warn!(bridge, peer, error, "a bridge is not connected");
             self.last_error = error;
         }
+        if self
+            .connected
+            .take()
+            .is_some_and(|connected| connected.elapsed() > STEADY)
+        {
+            self.backoff.reset();
+        }
         self.backoff.pause()
     }
 }
 
-async fn run(name: String, local: Arc<dyn LocalBroker>, mut target: Target, mut stop: watch::Receiver<bool>) {
+/// The session of a bridge at the broker of this program.
+struct LocalSession {
+    broker: Arc<dyn LocalBroker>,
+    client_id: String,
+    filters: Vec<(String, SubscriptionOptions)>,
+    window: u16,
+}
+
+async fn run(
+    name: String,
+    broker: Arc<dyn LocalBroker>,
+    mut target: Target,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut attempts = BridgeAttempts {
         peer: target.peer(),
         bridge: name.clone(),
         backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
         last_error: String::new(),
+        connected: None,
+    };
+    let session = LocalSession {
+        client_id: broker.client_id(&name),
+        filters: target.filters(),
+        window: target.window(broker.max_packet()),
+        broker,
     };
     let mut report = report_of(&name);
     report(&mut CarrierCounts::default(), false);
-    while !*stop.borrow() {
-        let (began, filters) = (Instant::now(), target.filters());
-        let opened = tokio::select! {
-            opened = open_local(&name, &*local, &filters) => opened,
-            () = stopped(&mut stop) => return,
-        };
-        let outcome = match (opened, &mut target) {
-            (Err(error), _) => Err(error),
-            (Ok(leg), Target::Sink(sink, _)) => {
-                Feeder::new(&name, leg, sink.clone(), &mut report)
-                    .run(&mut stop)
-                    .await
+    loop {
+        let ended = match &mut target {
+            Target::Sink(sink, _) => {
+                let opened = until_stopped(&mut stop, session.open()).await;
+                let Some(opened) = opened else { return };
+                match opened {
+                    Ok(local) => {
+                        attempts.note_connected();
+                        let feeder = Feeder::new(&name, local, sink.clone(), &mut report);
+                        feeder.run(&mut stop).await
+                    }
+                    Err(error) => Err(error),
+                }
             }
-            (Ok(local), Target::Side(remote, translation)) => {
-                // What is published meanwhile waits in the session of the bridge.
-                let Some(remote) = remote.connect_again(&mut attempts, &mut stop).await else {
-                    return local.leave().await;
-                };
-                info!(bridge = name, peer = attempts.peer, "a bridge is connected");
-                let legs = BothSides { local, remote };
-                Carrier::new(&name, legs, &mut **translation, &mut report)
-                    .run(&mut stop)
-                    .await
+            Target::Side(remote, translation) => {
+                let opened = until_stopped(&mut stop, remote.join(&session, &mut attempts)).await;
+                let Some(opened) = opened else { return };
+                match opened {
+                    Ok(legs) => {
+                        info!(bridge = name, peer = attempts.peer, "a bridge is connected");
+                        attempts.note_connected();
+                        let carrier = Carrier::new(&name, legs, &mut **translation, &mut report);
+                        carrier.run(&mut stop).await
+                    }
+                    Err(error) => Err(error),
+                }
             }
         };
-        let Err(error) = outcome else { return };
-        if began.elapsed() > STEADY {
-            attempts.backoff.reset();
-        }
+        let Err(error) = ended else { return };
         let pause = attempts.pause(&error);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -286,25 +343,34 @@ async fn run(name: String, local: Arc<dyn LocalBroker>, mut target: Target, mut 
     }
 }
 
+/// What becomes of some work, unless the program stops before.
+async fn until_stopped<T>(stop: &mut watch::Receiver<bool>, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        outcome = work => Some(outcome),
+        () = stopped(stop) => None,
+    }
+}
+
 impl RemoteSide {
-    /// Connects as soon as the other side lets the bridge in; `None` if the program stops before.
-    async fn connect_again(
+    /// Connects as soon as the other side lets the bridge in. What is published meanwhile waits in the session of the bridge.
+    async fn join(
         &self,
+        session: &LocalSession,
         attempts: &mut BridgeAttempts,
-        stop: &mut watch::Receiver<bool>,
-    ) -> Option<BridgeLeg> {
-        let connected = async {
-            loop {
-                match self.connect().await {
-                    Ok(leg) => return leg,
-                    Err(error) => tokio::time::sleep(attempts.pause(&error)).await,
-                }
+    ) -> io::Result<BothSides<BridgeLeg>> {
+        let (mut local, began) = (session.open().await?, Instant::now());
+        let remote = loop {
+            match self.connect().await {
+                Ok(leg) => break leg,
+                Err(error) => tokio::time::sleep(attempts.pause(&error)).await,
             }
         };
-        tokio::select! {
-            leg = connected => Some(leg),
-            () = stopped(stop) => None,
+        if began.elapsed() > STALE {
+            // The connection may have ended, and what has come over it may have expired.
+            drop(local);
+            local = session.open().await?;
         }
+        Ok(BothSides { local, remote })
     }
 
     async fn connect(&self) -> io::Result<BridgeLeg> {
@@ -326,31 +392,28 @@ impl RemoteSide {
     }
 }
 
-/// Opens the connection to the broker of this program, with subscriptions to what the bridge carries.
-async fn open_local(
-    name: &str,
-    local: &dyn LocalBroker,
-    filters: &[(String, SubscriptionOptions)],
-) -> io::Result<BridgeLeg> {
-    let client_id = local.client_id(name);
-    let known = local.filters(&client_id);
-    let mut properties = MqttPropertyBuf::new();
-    // Each comes once and is valid.
-    let _ = properties.push(MqttProperty::SessionExpiryInterval(SESSION_EXPIRY_S));
-    let _ = properties.push(MqttProperty::ReceiveMaximum(RECEIVE_MAXIMUM));
-    let _ = properties.push(MqttProperty::MaximumPacketSize(MAX_PACKET));
-    let login = LegLogin {
-        version: MqttProtocolVersion::V5,
-        client_id: &client_id,
-        username: None,
-        password: None,
-        keep_alive: 0,
-        properties: properties.as_properties(),
-    };
-    let mut leg = BridgeLeg::connect(Box::new(local.connect()?), &login).await?;
-    leg.subscribe(filters, &known)?;
-    leg.flush().await?;
-    Ok(leg)
+impl LocalSession {
+    /// Opens a connection with subscriptions to what the bridge carries.
+    async fn open(&self) -> io::Result<BridgeLeg> {
+        let known = self.broker.filters(&self.client_id);
+        let mut properties = MqttPropertyBuf::new();
+        // Each comes once and is valid.
+        let _ = properties.push(MqttProperty::SessionExpiryInterval(SESSION_EXPIRY_S));
+        let _ = properties.push(MqttProperty::ReceiveMaximum(self.window));
+        let _ = properties.push(MqttProperty::MaximumPacketSize(MAX_PACKET));
+        let login = LegLogin {
+            version: MqttProtocolVersion::V5,
+            client_id: &self.client_id,
+            username: None,
+            password: None,
+            keep_alive: 0,
+            properties: properties.as_properties(),
+        };
+        let mut leg = BridgeLeg::connect(Box::new(self.broker.connect()?), &login).await?;
+        leg.subscribe(&self.filters, &known)?;
+        leg.flush().await?;
+        Ok(leg)
+    }
 }
 
 /// Reports what a bridge has done, and whether it is up.

@@ -11,12 +11,14 @@ use fieldline_connectors::egress::Egress;
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
 use fieldline_connectors::rest::{RestBody, RestCallClient, RestConfig, RestRequest, RestSettings};
 use serde::Deserialize as _;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::leg::OutgoingMessage;
 use crate::options::{HttpSink, KafkaSink, SinkPayload, TOPIC_PLACEHOLDER};
 use crate::retries::RefusalCause;
 
+const NO_JSON: &str = "the payload is no JSON";
 /// Longest name of a topic of Kafka, bytes.
 const MAX_KAFKA_TOPIC: usize = 249;
 
@@ -174,8 +176,9 @@ fn http_request<'a>(
 const fn cause_of(fault: ConnectorFault, is_own_destination: bool) -> RefusalCause {
     match fault {
         ConnectorFault::Message => RefusalCause::Message,
-        ConnectorFault::Destination if is_own_destination => RefusalCause::Message,
+        ConnectorFault::Destination if is_own_destination => RefusalCause::Destination,
         ConnectorFault::Destination | ConnectorFault::Service => RefusalCause::Side,
+        ConnectorFault::Busy => RefusalCause::Busy,
     }
 }
 
@@ -208,16 +211,19 @@ fn body_of(
     payload_only: bool,
 ) -> Result<String, String> {
     let text = || std::str::from_utf8(&message.payload).map_err(|_| "the payload is no text".to_owned());
+    if payload_only && payload == SinkPayload::Json {
+        // As it is: numbers may have more digits than ours.
+        let json: &RawValue = serde_json::from_str(text()?).map_err(|_| NO_JSON)?;
+        return Ok(json.get().to_owned());
+    }
     let content = match payload {
         SinkPayload::Base64 => Value::String(STANDARD.encode(&message.payload)),
         SinkPayload::Text => Value::String(text()?.to_owned()),
-        SinkPayload::Json => {
-            serde_json::from_str(text()?).map_err(|_| "the payload is no JSON".to_owned())?
-        }
+        SinkPayload::Json => serde_json::from_str(text()?).map_err(|_| NO_JSON)?,
     };
     if payload_only {
         return Ok(match content {
-            Value::String(text) if payload != SinkPayload::Json => text,
+            Value::String(text) => text,
             content => content.to_string(),
         });
     }
@@ -267,7 +273,8 @@ mod tests {
         assert_eq!(whole(SinkPayload::Json, b"7")["payload"], 7);
         let plain = |payload: SinkPayload, bytes: &[u8]| body_of(&message(bytes), "sink", payload, true);
         assert_eq!(plain(SinkPayload::Text, b"a b").as_deref(), Ok("a b"));
-        assert_eq!(plain(SinkPayload::Json, b"\"a\"").as_deref(), Ok("\"a\""));
+        let exact = "[1.00, 12345678901234567890123]";
+        assert_eq!(plain(SinkPayload::Json, exact.as_bytes()).as_deref(), Ok(exact));
         assert_eq!(plain(SinkPayload::Base64, b"\0").as_deref(), Ok("AA=="));
         assert!(plain(SinkPayload::Json, b"{").is_err() && plain(SinkPayload::Text, b"\xff").is_err());
     }

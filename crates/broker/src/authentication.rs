@@ -87,7 +87,10 @@ impl BrokerConnection {
         };
         let properties = &auth.properties;
         if properties.authentication_method() != Some(authentication.method.as_str()) {
-            return self.refuse(ReasonCode::NotAuthorized, "another authentication method");
+            return self.refuse(
+                ReasonCode::BadAuthenticationMethod,
+                "another authentication method",
+            );
         }
         let Some(message) = properties.authentication_data() else {
             return self.refuse(ReasonCode::NotAuthorized, "no authentication data");
@@ -140,8 +143,9 @@ impl BrokerConnection {
 
     fn refuse_by_access(&mut self, refusal: BrokerRefusal) {
         let Refused(code, text) = match refusal {
-            // DISCONNECT knows no server that is unavailable (MQTT 5 §3.14.2.1).
+            // DISCONNECT knows neither of them (MQTT 5 §3.14.2.1).
             BrokerRefusal::Unavailable => Refused(ReasonCode::ServerBusy, "the credentials cannot be read"),
+            BrokerRefusal::Banned => Refused(ReasonCode::NotAuthorized, "the client is blocked"),
             refusal => refused_by_access(refusal),
         };
         self.refuse(code, text);

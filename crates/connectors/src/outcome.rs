@@ -26,6 +26,8 @@ pub enum ConnectorFault {
     /// The service, or the way to it: another time it may take the message.
     #[default]
     Service,
+    /// The service has no time for it: another time it takes the message.
+    Busy,
     /// The service does not know where the message should go.
     Destination,
     /// The message: it will not be taken another time either.

@@ -169,7 +169,10 @@ impl RunningBroker {
     pub(crate) fn start_bridges(&mut self, config: &Config, devices: SocketAddr) -> Result<(), ServeError> {
         let options = &config.bridges;
         if !options.is_empty() {
-            let local: Arc<dyn LocalBroker> = Arc::new(BridgedBroker(self.server.clone()));
+            let local: Arc<dyn LocalBroker> = Arc::new(BridgedBroker {
+                server: self.server.clone(),
+                max_packet: config.broker.max_packet.as_usize(),
+            });
             let runner = BridgeRunner::start(options, &local, devices, config.mqtt.max_packet.as_usize());
             self.bridges = Some(runner.map_err(ServeError::start)?);
         }

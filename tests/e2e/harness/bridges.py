@@ -48,9 +48,9 @@ def at(peer: Mosquitto, version: str = "5.0", **fields) -> BrokerClient:
     return client
 
 
-def devices(token: str, name: str = "home", **settings: str) -> str:
+def devices(token: str, name: str = "home", **settings: object) -> str:
     fields = {"name": name, "token": token} | settings
-    lines = [f"{field.replace('_', '-')} = {value!r}" for field, value in fields.items()]
+    lines = [f"{field.replace('_', '-')} = {_toml(value)}" for field, value in fields.items()]
     return "\n".join(["[[bridges.devices]]", *lines]) + "\n"
 
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use rskafka::BackoffConfig;
+use rskafka::client::error::{Error as KafkaError, ProtocolError};
 use rskafka::client::partition::UnknownTopicHandling;
 use rskafka::client::{Client, ClientBuilder};
 use rskafka::record::Record;
@@ -370,7 +371,13 @@ impl KafkaClient {
                 let pause = backoff.pause();
                 if Instant::now() + pause > deadline {
                     return Err(KafkaFailure {
-                        fault: ConnectorFault::Destination,
+                        fault: match &error {
+                            KafkaError::ServerError {
+                                protocol_error: ProtocolError::UnknownTopicOrPartition,
+                                ..
+                            } => ConnectorFault::Destination,
+                            _ => ConnectorFault::Service,
+                        },
                         message: format!("topic {name}: {error}"),
                     });
                 }

@@ -1,5 +1,7 @@
 //! Calling a server.
 
+use std::time::Duration;
+
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::value::RawValue;
@@ -17,6 +19,8 @@ const STATUS: &str = "status";
 const STATUS_CODE: &str = "statusCode";
 const STATUS_REASON: &str = "statusReason";
 const ERROR_BODY: &str = "error_body";
+/// How long an answer that nobody reads may take.
+const UNREAD_ANSWER: Duration = Duration::from_secs(5);
 
 /// Sends requests as one REST call node is configured.
 #[derive(Debug)]
@@ -74,9 +78,7 @@ impl RestCallClient {
         };
         let read_timeout = match config.read_timeout_ms {
             0 => settings.read_timeout,
-            own => settings
-                .read_timeout
-                .min(std::time::Duration::from_millis(own.into())),
+            own => settings.read_timeout.min(Duration::from_millis(own.into())),
         };
         let (tls, own) = (config.credentials.tls()?, config.clone());
         let client = HttpClient::new(egress, proxy(config)?, move || {
@@ -116,12 +118,15 @@ impl RestCallClient {
     pub async fn deliver(&self, request: &RestRequest<'_>) -> Result<(), ConnectorError> {
         let _permit = self.acquire().await?;
         let (url, response) = self.exchange(request).await?;
-        if response.status().is_success() {
-            // The connection can be used again after the whole answer.
-            let _ = http::read_body(response, self.max_answer).await;
-            return Ok(());
+        let status = response.status();
+        // The connection can be used again after the whole answer.
+        let _ = tokio::time::timeout(UNREAD_ANSWER, http::read_body(response, self.max_answer)).await;
+        match status.is_success() {
+            true => Ok(()),
+            false => {
+                Err(ConnectorError::bare(self.describe_request(&url, status)).with_fault(fault_of(status)))
+            }
         }
-        self.finish(&url, response).await.map(drop)
     }
 
     async fn acquire(&self) -> Result<impl Sized, ConnectorError> {
@@ -252,7 +257,8 @@ impl RestCallClient {
 fn fault_of(status: StatusCode) -> ConnectorFault {
     match status.as_u16() {
         404 | 405 | 410 => ConnectorFault::Destination,
-        401 | 403 | 407 | 408 | 425 | 429 => ConnectorFault::Service,
+        401 | 403 | 407 => ConnectorFault::Service,
+        408 | 425 | 429 | 502..=504 => ConnectorFault::Busy,
         400..500 => ConnectorFault::Message,
         _ => ConnectorFault::Service,
     }

@@ -8,11 +8,15 @@ use fieldline_broker::{BRIDGE_PREFIX, BrokerServer};
 use tokio::net::UnixStream;
 
 /// See the module.
-pub(super) struct BridgedBroker(pub(super) Arc<BrokerServer>);
+pub(super) struct BridgedBroker {
+    pub(super) server: Arc<BrokerServer>,
+    /// The largest packet of a client, bytes.
+    pub(super) max_packet: usize,
+}
 
 impl LocalBroker for BridgedBroker {
     fn connect(&self) -> io::Result<UnixStream> {
-        self.0.connect_bridge()
+        self.server.connect_bridge()
     }
 
     fn client_id(&self, bridge: &str) -> String {
@@ -20,9 +24,13 @@ impl LocalBroker for BridgedBroker {
     }
 
     fn filters(&self, client_id: &str) -> Vec<String> {
-        let subscriptions = self.0.admin().subscriptions_of(client_id).into_iter();
+        let subscriptions = self.server.admin().subscriptions_of(client_id).into_iter();
         subscriptions
             .map(|subscription| subscription.filter.into())
             .collect()
+    }
+
+    fn max_packet(&self) -> usize {
+        self.max_packet
     }
 }
