@@ -183,7 +183,7 @@ fn modulus_of(key: &[u8]) -> Option<&[u8]> {
 fn value_of(der: &[u8], tag: u8) -> Option<&[u8]> {
     let (&[own, length], rest) = der.split_first_chunk::<2>()?;
     let (length, rest) = match length {
-        0..0x80 => (usize::from(length), rest),
+        0..=0x7f => (usize::from(length), rest),
         0x81 => {
             let (&[length], rest) = rest.split_first_chunk::<1>()?;
             (usize::from(length), rest)
