@@ -363,7 +363,8 @@ async fn blocked_clients_are_kept_out_and_the_refused_are_listed() {
     assert_eq!(ids, ["good", "x1", "bad"]);
     assert_eq!(
         refused.data[0].reason,
-        "Basic authentication failed: no credentials found matching clientId: good, username: v"
+        "Basic authentication failed: no credentials found matching clientId: good, username: v | X.509 certificate chain \
+         authentication is disabled | JWT authentication is disabled | HTTP service authentication is disabled"
     );
     assert!(refused.data[0].password_provided && !refused.data[0].tls_used);
     assert!(log_in(&access, "good", Some("u"), None).await.is_ok());
