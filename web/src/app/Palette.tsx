@@ -12,6 +12,7 @@ import { t, useLanguage } from "@/i18n";
 import { useAppearance } from "@/ui/appearance";
 import { EmptyState, Problem } from "@/ui/feedback";
 import { actionsFor, matches } from "./actions";
+import { useBroker } from "./broker";
 import { menuFor } from "./menu";
 import { isSearchWished, takeSearchWish } from "./searchWish";
 import { useSession } from "./session";
@@ -39,6 +40,7 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
   const { colorScheme: scheme, setColorScheme } = useMantineColorScheme();
   const { contrast, density, direction } = useAppearance();
   const language = useLanguage();
+  const broker = useBroker();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const [wanted] = useDebouncedValue(text.trim(), 150);
@@ -66,7 +68,7 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
       });
     },
   });
-  const screens = menuFor(authority)
+  const screens = menuFor(authority, broker.data)
     .flatMap(({ items }) => items)
     .map((item): Offer => ({ id: item.path, path: item.path, label: t(item.label), kind: "Screen" }))
     .filter((offer) => matches(text.trim(), offer.label));

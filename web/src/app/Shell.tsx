@@ -6,6 +6,7 @@ import { lazy, Suspense, useEffect, useRef, type ReactElement, type ReactNode } 
 import { Link, useLocation } from "wouter";
 import { useNoticeSettings } from "@/alarms/noticeSettings";
 import { t } from "@/i18n";
+import { useBroker } from "./broker";
 import { ConnectionBanner } from "./ConnectionBanner";
 import { menuFor } from "./menu";
 import { OverloadHint } from "./OverloadHint";
@@ -22,6 +23,7 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
   const [opened, { toggle, close }] = useDisclosure(false);
   const [searching, palette] = useDisclosure(false);
   const notices = useNoticeSettings();
+  const broker = useBroker();
   useEffect(close, [path, close]);
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -56,7 +58,7 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label={t("Main menu")}>
         <div className={classes["menu"]}>
-          {menuFor(authority).map(({ section, items }) => (
+          {menuFor(authority, broker.data).map(({ section, items }) => (
             <div key={section}>
               <div className={classes["section"]}>{t(section)}</div>
               {items.map((item) => (

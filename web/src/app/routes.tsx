@@ -1,6 +1,7 @@
 // What is shown at the path of each row of the table of screens. Each screen is loaded when somebody opens it.
 
 import type { ReactElement } from "react";
+import { BROKER_PAGES } from "@/screens/broker/pages";
 import { GALLERIES, LIBRARIES } from "@/screens/resources/model";
 import { SETTINGS_PAGES } from "@/screens/settings/pages";
 import { drawing, loadable } from "@/ui/loadable";
@@ -16,6 +17,7 @@ const Dashboard = drawing(dashboardScreen);
 const RuleChain = loadable(() => import("@/screens/ruleChain/RuleChain"));
 const RuleChains = loadable(() => import("@/screens/ruleChain/RuleChains"));
 const OverloadScreen = loadable(() => import("@/screens/overload/OverloadScreen"));
+const Broker = loadable(() => import("@/screens/broker/Broker"));
 const Images = loadable(() => import("@/screens/resources/Images"));
 const Resources = loadable(() => import("@/screens/resources/Resources"));
 const SymbolEditor = loadable(() => import("@/screens/symbols/SymbolEditor"));
@@ -37,6 +39,7 @@ const SHOWN: Record<string, Shown> = {
   "/ruleChains/:id": (id) => <RuleChain key={id} id={id} />,
   "/security-settings/auditLogs": () => <AuditLog />,
   "/overload": () => <OverloadScreen />,
+  ...Object.fromEntries(BROKER_PAGES.map(({ path }): [string, Shown] => [path, () => <Broker path={path} />])),
   ...Object.fromEntries(GALLERIES.map((gallery): [string, Shown] => [gallery.path, () => <Images key={gallery.path} gallery={gallery} />])),
   ...Object.fromEntries(LIBRARIES.map((library): [string, Shown] => [library.path, () => <Resources key={library.path} library={library} />])),
   ...Object.fromEntries(

@@ -2,6 +2,7 @@
 
 import type { Authority } from "@/api/types";
 import { KINDS, type EntityKind, type Section } from "@/entities/kinds";
+import { BROKER_PAGES } from "@/screens/broker/pages";
 import { GALLERIES, LIBRARIES } from "@/screens/resources/model";
 import { SETTINGS_PAGES } from "@/screens/settings/pages";
 
@@ -20,6 +21,9 @@ export const ALL: readonly Authority[] = ["SYS_ADMIN", "TENANT_ADMIN", "CUSTOMER
 const TENANT: readonly Authority[] = ["TENANT_ADMIN"];
 const USERS: readonly Authority[] = ["TENANT_ADMIN", "CUSTOMER_USER"];
 
+/** Where the screens of the broker begin. */
+export const BROKER = "/broker";
+
 const LIBRARIANS: readonly Authority[] = ["SYS_ADMIN", "TENANT_ADMIN"];
 
 const OWN: readonly ScreenRow[] = [
@@ -30,6 +34,7 @@ const OWN: readonly ScreenRow[] = [
   { path: "/ruleChains/:id", label: "Rule chain", roles: TENANT },
   { path: "/security-settings/auditLogs", label: "Audit log", section: "Settings", roles: TENANT },
   { path: "/overload", label: "Overload", section: "Overview", roles: LIBRARIANS },
+  ...BROKER_PAGES.map(({ path, label }): ScreenRow => ({ path, label, roles: ["SYS_ADMIN"], ...(path === BROKER ? { section: "Overview" } : {}) })),
   { path: "/resources/widgets-library/widget-types/:id", label: "Widget", roles: LIBRARIANS },
   { path: "/resources/scada-symbols/tenant/:id/edit", label: "SCADA symbol", roles: TENANT },
   { path: "/resources/scada-symbols/tenant/:id", label: "SCADA symbol", roles: TENANT },
