@@ -20,9 +20,14 @@ export class Program {
   private readonly folder = mkdtempSync(join(tmpdir(), "fieldline-web-"));
   /** Address of the pages; the same after a restart. */
   url = "http://127.0.0.1:0";
+  /** Address of the publish/subscribe broker, if it has one. */
+  broker = "";
   /** Address for devices, another one after a restart. */
   private mqtt = "";
   private devices: MqttDevice[] = [];
+
+  /** `settings` are further variables of its environment. */
+  constructor(private readonly settings: Readonly<Record<string, string>> = {}) {}
 
   async start(): Promise<void> {
     const listen = new URL(this.url).host || "127.0.0.1:0";
@@ -35,6 +40,7 @@ export class Program {
         FIELDLINE_COAP_LISTEN: "127.0.0.1:0",
         // Pages that were built after the program can be tried without building it again.
         ...(process.env["UI_DIR"] === undefined ? {} : { FIELDLINE_HTTP_UI_DIR: process.env["UI_DIR"] }),
+        ...this.settings,
       },
       stdio: ["ignore", "pipe", "ignore"],
     });
@@ -45,7 +51,8 @@ export class Program {
       child.stdout.on("data", (bytes: Buffer) => {
         text += bytes.toString();
         const [, url, mqtt] = /HTTP\s+(http:\/\/\S+)[^]*MQTT\s+(mqtt:\/\/\S+)\n/.exec(text) ?? [];
-        if (url !== undefined && mqtt !== undefined) {
+        this.broker = /Broker (mqtt:\/\/\S+) /.exec(text)?.[1] ?? "";
+        if (url !== undefined && mqtt !== undefined && (this.broker !== "" || this.settings["FIELDLINE_BROKER_LISTEN"] === undefined)) {
           this.mqtt = mqtt;
           resolve(url);
         }

@@ -21,7 +21,7 @@ const SHOWN = 200;
 
 const COLUMNS: Column<RetainedMsg>[] = [
   { key: "topic", label: "Topic", px: 260, least: 130, hideable: false, sortable: true, text: (row) => row.topic },
-  { key: "payload", label: "Payload", px: 320, least: 120, text: (row) => row.payload, show: (row) => row.payload.slice(0, SHOWN) },
+  { key: "payload", label: "Payload", px: 260, text: (row) => row.payload, show: (row) => row.payload.slice(0, SHOWN) },
   { key: "qos", label: "QoS", px: 80, yields: 1, sortable: true, text: (row) => String(row.qos), value: (row) => row.qos },
   { key: "createdTime", label: "Published", px: 184, sortable: true, text: (row) => formatTime(row.createdTime), value: (row) => row.createdTime },
 ];
