@@ -9,6 +9,7 @@ import { api } from "@/api/client";
 import type { Entity, PageData } from "@/api/types";
 import { KINDS, nameOf } from "@/entities/kinds";
 import { t, useLanguage } from "@/i18n";
+import { BROKER_PAGES } from "@/screens/broker/pages";
 import { useAppearance } from "@/ui/appearance";
 import { EmptyState, Problem } from "@/ui/feedback";
 import { actionsFor, matches } from "./actions";
@@ -68,8 +69,7 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
       });
     },
   });
-  const screens = menuFor(authority, broker.data)
-    .flatMap(({ items }) => items)
+  const screens = [...menuFor(authority, broker.data).flatMap(({ items }) => items), ...(broker.data === true ? BROKER_PAGES.slice(1) : [])]
     .map((item): Offer => ({ id: item.path, path: item.path, label: t(item.label), kind: "Screen" }))
     .filter((offer) => matches(text.trim(), offer.label));
   const actions = actionsFor(authority, { scheme, contrast, density, direction, language }, setColorScheme)

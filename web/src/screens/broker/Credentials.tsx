@@ -77,7 +77,6 @@ function Stored({ id, onClose }: { id: string; onClose: () => void }): ReactElem
   return (
     <Stack gap="xl">
       <FieldsForm
-        key={stored.dataUpdatedAt}
         fields={credentialsFields(false).filter(({ when }) => when?.({ credentialsType: data.credentialsType }) ?? true)}
         values={credentialsForm(data)}
         action="Save"
