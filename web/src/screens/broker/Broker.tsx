@@ -42,7 +42,7 @@ export default function Broker({ path }: { path: string }): ReactElement {
         <>
           <Group component="nav" gap={4} aria-label={t("Broker")}>
             {BROKER_PAGES.map((page, n) => (
-              <Button key={page.path} component={Link} href={page.path} size="compact-md" variant={page.path === path ? "light" : "subtle"} {...(page.path === path ? { "aria-current": "page" as const } : {})}>
+              <Button key={page.path} component={Link} href={page.path} size="compact-sm" variant={page.path === path ? "light" : "subtle"} {...(page.path === path ? { "aria-current": "page" as const } : {})}>
                 {t(n === 0 ? "Overview" : page.label)}
               </Button>
             ))}

@@ -19,7 +19,7 @@ import { SessionDrawer } from "./SessionDrawer";
 const COLUMNS: Column<ShortClientSession>[] = [
   { key: "clientId", label: "Client ID", px: 240, least: 130, hideable: false, sortable: true, text: (row) => row.clientId },
   {
-    key: "connectionState", label: "State", px: 170, sortable: true, text: (row) => wordFor(STATES, row.connectionState),
+    key: "connectionState", label: "State", px: 150, sortable: true, text: (row) => wordFor(STATES, row.connectionState),
     show: (row) => (
       <Badge variant="dot" color={row.connectionState === "CONNECTED" ? "teal" : "gray"}>
         {wordFor(STATES, row.connectionState)}

@@ -24,8 +24,8 @@ export const CREDENTIALS_TYPES = [
   { value: "SCRAM", label: "SCRAM (MQTT 5)" },
 ];
 export const STATES = [
-  { value: "CONNECTED", label: "Client is connected" },
-  { value: "DISCONNECTED", label: "Client is away" },
+  { value: "CONNECTED", label: "Connected" },
+  { value: "DISCONNECTED", label: "Disconnected" },
 ];
 export const BLOCK_TYPES = [
   { value: "CLIENT_ID", label: "Client ID" },
