@@ -107,6 +107,12 @@ def names(found: list[dict]) -> list[str]:
     return [row["clientId"] for row in found]
 
 
+def test_the_system_says_whether_the_broker_runs(sysadmin, make_server):
+    assert sysadmin.get("/api/system/params").json()["hasMqttBroker"] is True
+    without = make_server("without").start()
+    assert without.rest().get("/api/system/params").json()["hasMqttBroker"] is False
+
+
 def test_sessions_are_listed_and_shown(server, sysadmin, join):
     prefix = unique("seen")
     here, away = join(f"{prefix}-here"), join(f"{prefix}-away", 600)

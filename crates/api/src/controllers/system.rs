@@ -66,6 +66,8 @@ struct SystemParams {
     has_repository: bool,
     /// Whether this server has a map of its own, at `/api/map/tiles.pmtiles`.
     has_map_file: bool,
+    /// Whether the publish/subscribe broker runs.
+    has_mqtt_broker: bool,
     tbel_enabled: bool,
     persist_device_state_to_telemetry: bool,
     mobile_qr_enabled: bool,
@@ -107,6 +109,7 @@ async fn params(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<SystemParams
         edges_support_enabled: false,
         has_repository: false,
         has_map_file: api.map_file.is_some(),
+        has_mqtt_broker: api.broker_admin.get().is_some(),
         tbel_enabled: caller.authority == Authority::TenantAdmin,
         persist_device_state_to_telemetry: false,
         mobile_qr_enabled: false,
