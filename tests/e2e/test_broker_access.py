@@ -9,30 +9,17 @@ import pytest
 
 from harness.certificates import Authority
 from harness.paho_device import PahoDevice
+from harness.providers import PROVIDER, credentials_broker
 from harness.rest import Rest, unique
 from harness.server import SYSADMIN, Server, split_address
 
 CREDENTIALS = "/api/mqtt/client/credentials"
-PROVIDER = "/api/mqtt/auth/provider"
 NOT_AUTHORIZED = {"3.1.1": 0x87, "5.0": 0x87}
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory, authority: Authority):
-    """A server whose broker takes clients with credentials."""
-    identity = authority.issue("localhost", server=True)
-    server = Server(
-        tmp_path_factory.mktemp("broker-access"),
-        env={
-            "FIELDLINE_BROKER_LISTEN": "127.0.0.1:0",
-            "FIELDLINE_BROKER_TLS_LISTEN": "127.0.0.1:0",
-            "FIELDLINE_BROKER_CERTIFICATE": identity.certificate,
-            "FIELDLINE_BROKER_PRIVATE_KEY": identity.key,
-            "FIELDLINE_BROKER_ACCESS": "credentials",
-            "FIELDLINE_BROKER_CLIENT_AUTHORITIES": authority.path,
-        },
-    )
-    with server.lent():
+    with credentials_broker(tmp_path_factory.mktemp("broker-access"), authority) as server:
         yield server
 
 
