@@ -37,8 +37,8 @@ PAUSE_SECONDS ?= 20
 SCALE_SECONDS ?= 60
 SCALE_KILLS ?= 25
 SCALE_BACK_SECONDS ?= 30
-# All fates if none are named, such as "kafka_killed postgres_frozen".
-SCALE_FATES ?=
+# Some, such as "kafka_killed postgres_frozen", or all of them.
+SCALE_FATES ?= all
 CASSANDRA_VERSION ?= 4.1.10
 HOSTILE_SECONDS ?= 5
 DEVICES ?= 1000000
@@ -46,7 +46,7 @@ CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run run-scale dev build ui test-ui test lint fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-cassandra-tls test-cassandra test-attacks test-e2e test-e2e-scale test-hostile kill overload soak pause scale devices
+.PHONY: run run-scale dev build ui test-ui test lint format fuzz bench test-install test-browser test-rust test-postgres test-services test-kafka-tls test-cassandra-tls test-cassandra test-attacks test-e2e test-e2e-scale test-hostile kill overload soak pause scale devices
 .NOTPARALLEL:
 
 run: build
@@ -76,14 +76,17 @@ else
 	@web/build.sh $(UI_FILES)
 endif
 
-lint: test-install
+lint: format test-install
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+format: test-install
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
-	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cd tests/e2e && .venv/bin/ruff check --quiet && .venv/bin/ruff format --check --quiet
 
-# The end-to-end tests come last, so that the last line says how many tests there were.
-test: test-install lint test-ui test-rust test-postgres test-services
+# What clippy has to say is said while the tests are compiled. The end-to-end tests come last, so that the last line says how
+# many tests there were.
+test: test-install format test-ui test-rust test-postgres test-services
 	tests/fuzz.sh 10
 	$(MAKE) --no-print-directory test-attacks test-browser test-e2e
 
@@ -98,24 +101,27 @@ test-ui: ui
 test-browser: test-install build
 	cd web && FIELDLINE_BIN=$(abspath $(BINARY)) npm run --silent e2e
 
-test-rust:
-	cargo test --workspace --locked --quiet
+# Clippy is the compiler of what is our own, warnings are errors: compiling all for clippy alone as well would take half as long again.
+CARGO_TEST = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings cargo test --workspace --locked --quiet
+
+test-rust: test-install
+	$(CARGO_TEST)
 
 # Tests that are ignored unless what they need is there, by a part of their names. All of the workspace is named although few of
 # its tests are meant: for a single package cargo would choose other features of the dependencies, and build them all again.
-IGNORED_TESTS = cargo test --workspace --tests --locked --quiet -- --ignored
+IGNORED_TESTS = $(CARGO_TEST) --tests -- --ignored
 
 # The contract suites of the SQL stores once more, on PostgreSQL.
 test-postgres:
-	tests/services/with-postgres.sh $(IGNORED_TESTS) postgres
+	tests/services/with-postgres.sh env $(IGNORED_TESTS) postgres
 
 # The clients of outside services and the rule nodes that use them, each against a real one. A test of PostgreSQL may have the
 # service's name in its own, and is left out.
 test-services: test-install
 	for pair in mosquitto:mqtt smtp:smtp rabbitmq:rabbitmq kafka:kafka; do \
-		tests/services/with-$${pair%:*}.sh $(IGNORED_TESTS) $${pair#*:} --skip ::postgres:: || exit 1; \
+		tests/services/with-$${pair%:*}.sh env $(IGNORED_TESTS) $${pair#*:} --skip ::postgres:: || exit 1; \
 	done
-	tests/services/with-postgres.sh tests/services/with-cassandra.sh $(IGNORED_TESTS) cassandra --test-threads 4
+	tests/services/with-postgres.sh tests/services/with-cassandra.sh env $(IGNORED_TESTS) cassandra --test-threads 4
 
 # TLS and users of Kafka, which packages have: builds OpenSSL, so that it is no part of make test.
 test-kafka-tls:
@@ -129,7 +135,7 @@ test-cassandra-tls:
 # With the built binary, real clients, crashes and full disks. Most tests wait for something most of the time, so that there are
 # more workers than processors.
 test-e2e: test-install build
-	$(E2E) tests/e2e -m "not hostile and not long" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
+	$(E2E) tests/e2e -m "not hostile and not long" --numprocesses 4 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
 
 # The same with every server that does not choose for itself on the three. What is about the files of the data directory is left out.
 test-e2e-scale: test-install build
@@ -158,7 +164,7 @@ pause: test-install build
 
 scale: test-install build
 	SCALE_SECONDS=$(SCALE_SECONDS) SCALE_KILLS=$(SCALE_KILLS) SCALE_BACK_SECONDS=$(SCALE_BACK_SECONDS) \
-		SCALE_FATES="$(SCALE_FATES)" $(E2E) -s tests/e2e/test_scale_fates.py tests/e2e/test_scale_losses.py $(PYTEST)
+		SCALE_FATES="$(SCALE_FATES)" $(E2E) -s tests/e2e/test_scale_fates.py tests/e2e/test_scale_losses.py tests/e2e/test_kafka.py $(PYTEST)
 
 test-cassandra: test-install build
 	CASSANDRA_VERSION=$(CASSANDRA_VERSION) $(E2E) -s tests/e2e/test_cassandra.py tests/e2e/test_scale_fates.py $(PYTEST)

@@ -11,7 +11,8 @@ export default defineConfig({
   use: {
     locale: "en-US",
     screenshot: "only-on-failure",
-    trace: "retain-on-failure",
+    // What every test does is written down where it is asked for: that takes a browser much of its time.
+    trace: process.env["TRACE"] === undefined ? "off" : "retain-on-failure",
     launchOptions: {
       executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
       args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],

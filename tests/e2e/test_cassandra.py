@@ -12,7 +12,7 @@ from harness.postgres import create_database, postgres_server
 from harness.server import StartFailed, eventually, run_cli
 
 DEVICES = 6
-KILLS = 4
+KILLS = 2
 BASE_TS = 1_600_000_000_000
 TENANT_LOGIN = ("tenant@thingsboard.org", "tenant")
 

@@ -105,7 +105,7 @@ def test_calls_of_a_host_that_never_answers_delay_nobody_else(server):
         hostile = Hostile(server, own, calls_a_dead_host(address))
         hostile.sends(1)
         neighbour.looks(30)
-        hostile.sends(2)
+        hostile.sends(1)
         neighbour.looks(100)
         neighbour.is_served()
         eventually(hostile.is_done, within=150, every=1)

@@ -12,7 +12,7 @@ from harness.postgres import create_database, postgres_server
 from harness.server import StartFailed, eventually, run_cli
 
 DEVICES = 6
-KILLS = 5
+KILLS = 3
 BASE_TS = 1_600_000_000_000
 TENANT_LOGIN = ("tenant@thingsboard.org", "tenant")
 # A broker takes its time to come back, and clients to notice.
@@ -104,6 +104,7 @@ def test_a_broker_that_is_away_costs_nobody_anything(make_server, kafka: Kafka, 
     server.stop()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_one_of_three_brokers_may_die(make_server, postgres, kafka: Kafka, tmp_path):
     with kafka_cluster(kafka.classpath, tmp_path) as brokers:
@@ -224,6 +225,7 @@ def test_what_kafka_needs_is_said_and_passwords_are_kept_secret(make_server, pos
     assert shown.returncode == 0 and '"kafka:9092"' in shown.stdout, shown.stderr
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_a_start_without_kafka_says_so(make_server, postgres):
     stored = {"FIELDLINE_SQL_URL": create_database(postgres), "FIELDLINE_SERIES_KIND": "sql"}

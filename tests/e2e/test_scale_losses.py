@@ -68,7 +68,7 @@ def acknowledges(load: Load, more: int = 500) -> None:
 
 
 @pytest.mark.timeout(600 + 4 * BACK_SECONDS)
-@pytest.mark.parametrize("values", ["postgres", "cassandra"])
+@pytest.mark.parametrize("values", ["postgres", pytest.param("cassandra", marks=pytest.mark.long)])
 def test_postgres_set_back_to_a_copy_gets_what_has_come_in_since_from_kafka(
     make_server, kafka, postgres_url, values, request
 ):
@@ -158,6 +158,7 @@ def delete_all_records(kafka: Kafka, topic: str, partitions: list[int], home: Pa
     assert told.count("low_watermark") == len(partitions), told
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_records_that_somebody_has_deleted_are_told_of_and_cost_nothing_else(
     make_server, kafka, postgres_url, tmp_path
@@ -298,6 +299,7 @@ def answers(address: str) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.timeout(900 + 4 * SECONDS)
 def test_a_kafka_without_room_acknowledges_nothing_and_goes_on_when_there_is(make_server, postgres_url):
