@@ -129,8 +129,26 @@ test("whoever edits is told that somebody else has saved, and nodes of both are 
   const dialog = page.getByRole("dialog", { name: "Somebody else has changed this meanwhile" });
   await expect(dialog.getByText("both can be kept")).toBeVisible();
   await expect(dialog.getByRole("region", { name: "What they have changed" })).toContainText("Theirs 2");
+  // What is changed while both are saved stays a change, beside what the other has changed.
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route("**/api/ruleChain/metadata?*", async (route) => {
+    await held;
+    await route.continue();
+  });
   await dialog.getByRole("button", { name: "Keep both" }).click();
+  await expect(dialog.getByRole("button", { name: "Take theirs" })).toBeDisabled();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await box(page, "Ours, renamed").click();
+  await panel.getByLabel("Name", { exact: true }).fill("Ours, twice");
+  release();
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  await expect(box(page, "Ours, twice")).toBeVisible();
+  await expect(page.getByText("Not saved")).toBeVisible();
+  await page.unroute("**/api/ruleChain/metadata?*");
+  await box(page, "log").click();
   await expect(box(page, "Theirs 2")).toBeVisible();
   await expect(notice).toHaveCount(0);
   expect((await metadataOf(program, id)).nodes.map(({ name }) => name).sort()).toEqual(["Ours, renamed", "Theirs 0", "Theirs 1", "Theirs 2", "log"]);

@@ -125,7 +125,26 @@ test("two people change different widgets, and both changes are kept", async ({ 
   await dialog.getByRole("button", { name: "Close" }).click();
   await rename(second, "B", "From the second");
   await expect(second.getByText("both can be kept")).toBeVisible();
+  // What is changed while both are saved stays a change, beside what the other has changed.
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await second.route("**/api/dashboard", async (route) => {
+    await held;
+    await route.continue();
+  });
   await second.getByRole("button", { name: "Keep both" }).click();
+  await expect(second.getByRole("button", { name: "Keep mine alone" })).toBeDisabled();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await second.getByRole("button", { name: /^From the second: / }).press("ArrowDown");
+  release();
+  await expect(second.getByText("Saved", { exact: true })).toBeVisible();
+  await expect(second.getByText("Not saved")).toBeVisible();
+  await expect(second.getByRole("button", { name: /^From the first: / })).toHaveAccessibleName("From the first: column 0, row 0, 4 × 3");
+  await expect(second.getByRole("button", { name: /^From the second: / })).toHaveAccessibleName("From the second: column 4, row 1, 4 × 3");
+  await second.unroute("**/api/dashboard");
+  await second.getByRole("button", { name: "Save", exact: true }).click();
   await expect(second.getByText("Nothing to save")).toBeVisible();
   const saved = await call<Stored>(program, "GET", `/api/dashboard/${id.id}`);
   expect(Object.values(saved.configuration.widgets).map((widget) => widget.config.title).sort()).toEqual(["From the first", "From the second"]);

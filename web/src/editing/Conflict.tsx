@@ -51,13 +51,15 @@ interface ConflictProps {
   /** What the other has changed since both began. */
   changes: readonly SectionChange[];
   dirty: boolean;
+  /** Nothing else can be chosen while what was chosen is saved. */
+  saving: boolean;
   onBoth: () => void;
   onMine: () => void;
   onTheirs: () => void;
   children?: ReactNode;
 }
 
-export function ConflictDialog({ opened, onClose, conflicts, changes, dirty, onBoth, onMine, onTheirs, children }: ConflictProps): ReactElement {
+export function ConflictDialog({ opened, onClose, conflicts, changes, dirty, saving, onBoth, onMine, onTheirs, children }: ConflictProps): ReactElement {
   const told =
     conflicts.length === 0
       ? t("You have changed different parts, so both can be kept.")
@@ -74,13 +76,15 @@ export function ConflictDialog({ opened, onClose, conflicts, changes, dirty, onB
       <Group>
         {dirty && (
           <>
-            <Button onClick={onBoth}>{t("Keep both")}</Button>
-            <Button variant="default" onClick={onMine}>
+            <Button loading={saving} onClick={onBoth}>
+              {t("Keep both")}
+            </Button>
+            <Button variant="default" disabled={saving} onClick={onMine}>
               {t("Keep mine alone")}
             </Button>
           </>
         )}
-        <Button variant="default" onClick={onTheirs}>
+        <Button variant="default" disabled={saving} onClick={onTheirs}>
           {t("Take theirs")}
         </Button>
         {children}

@@ -32,6 +32,11 @@ export function goesOn(field: Element | null = document.activeElement, now = Dat
   return same;
 }
 
+/** Takes into a history what was saved of `sent`, which `join` may have made something else of. What was changed while it was saved stays a change. */
+export function taken<T>(history: History<T>, sent: T, saved: T, join: (base: T, mine: T, theirs: T) => T): History<T> {
+  return saved === sent ? history : apply(history, history.present === sent ? saved : join(sent, history.present, saved));
+}
+
 export function undo<T>({ past, present, future }: History<T>): History<T> {
   const former = past.at(-1);
   return former === undefined ? { past, present, future } : { past: past.slice(0, -1), present: former, future: [present, ...future] };

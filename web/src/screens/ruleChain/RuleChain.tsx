@@ -40,7 +40,7 @@ interface Wanted {
 const told = (chain: ChainDocument): unknown => writeChain(chain, { remarks: chain.remarks.map(({ key: _key, ...remark }) => remark) });
 
 function Others(): ReactElement {
-  const { base, chain, conflict, closeConflict, dirty, drop, entity, look, metadata, newer, saveOver } = useEditor();
+  const { base, chain, conflict, closeConflict, dirty, drop, entity, look, metadata, newer, saveOver, saving } = useEditor();
   const take = (): void => void drop().then(closeConflict, notify.error);
   return (
     <>
@@ -51,6 +51,7 @@ function Others(): ReactElement {
         conflicts={conflict?.conflicts ?? []}
         changes={conflict === undefined ? [] : ruleChainDiff(told(base), told(conflict.theirs))}
         dirty={dirty}
+        saving={saving}
         onBoth={() => conflict !== undefined && void saveOver(conflict.merged)}
         onMine={() => void saveOver(chain)}
         onTheirs={take}

@@ -1,11 +1,12 @@
 // The state of an open rule chain: its history, what is selected, its draft in this browser, and saving.
 
-import { createContext, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { createContext, useContext, useMemo, useRef, useState } from "react";
 import { api, ApiError } from "@/api/client";
 import type { Entity } from "@/api/types";
 import { t } from "@/i18n";
 import type { Component } from "@/ruleChain/components";
-import { apply, begin, goesOn, redo, undo, type History } from "@/editing/history";
+import { apply, begin, goesOn, redo, taken, undo, type History } from "@/editing/history";
+import { useKeptDraft } from "@/editing/keptDraft";
 import type { Merge } from "@/editing/merge";
 import { useNewer } from "@/editing/newer";
 import { infoWith, readChain, writeChain, type ChainDocument, type ChainMetadata, type Json } from "@/ruleChain/model";
@@ -111,20 +112,10 @@ export function useNewEditor({ entity, metadata, components }: Loaded, user: str
   const classes = useMemo(() => new Map(components.map((one) => [one.clazz, one])), [components]);
   const findings = useMemo<Finding[]>(() => validate(chain, classes), [chain, classes]);
 
-  useEffect(() => {
-    const key = draftKey(user, id);
-    if (!dirty) {
-      localStorage.removeItem(key);
-      return undefined;
-    }
-    const keep = (): void => localStorage.setItem(key, JSON.stringify({ version: version.current, base, chain } satisfies Draft));
-    const timer = setTimeout(keep, 300);
-    window.addEventListener("pagehide", keep);
-    return () => {
-      clearTimeout(timer);
-      window.removeEventListener("pagehide", keep);
-    };
-  }, [chain, base, dirty, user, id]);
+  useKeptDraft(
+    draftKey(user, id),
+    useMemo((): Draft | undefined => (dirty ? { version: version.current, base, chain } : undefined), [chain, base, dirty, version.current]),
+  );
 
   const rest = (): Json => {
     const { nodes: _nodes, connections: _connections, firstNodeIndex: _first, ruleChainConnections: _older, ...others } = metadata;
@@ -158,8 +149,7 @@ export function useNewEditor({ entity, metadata, components }: Loaded, user: str
       const { present } = adopt(begin(wanted), wanted, answer);
       setSaved(present);
       setBase(present);
-      // What was changed while the server saved stays a change.
-      setHistory((now) => adopt(now.present === chain ? apply(now, wanted) : now, wanted, answer, present).history);
+      setHistory((now) => adopt(taken(now, chain, wanted, (...forms) => mergeChains(...forms).merged), wanted, answer, present).history);
       setConflict(undefined);
       notify.ok(t("Saved"));
     } catch (error) {

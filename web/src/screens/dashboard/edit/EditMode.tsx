@@ -28,7 +28,7 @@ import { WidgetMenu, type MenuPlace } from "./WidgetMenu";
 import classes from "./edit.module.css";
 
 function Others({ editor }: { editor: DashboardEditor }): ReactElement {
-  const { conflict, closeConflict, document, base, dirty, newer, look, saveOver, drop } = editor;
+  const { conflict, closeConflict, document, base, dirty, newer, look, saveOver, saving, drop } = editor;
   const take = (): void => {
     drop();
     location.reload();
@@ -42,6 +42,7 @@ function Others({ editor }: { editor: DashboardEditor }): ReactElement {
         conflicts={conflict?.conflicts ?? []}
         changes={conflict === undefined ? [] : dashboardDiff(base, conflict.theirs.configuration)}
         dirty={dirty}
+        saving={saving}
         onBoth={() => conflict !== undefined && void saveOver(conflict.merged)}
         onMine={() => void saveOver(document)}
         onTheirs={take}

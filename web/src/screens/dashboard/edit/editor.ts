@@ -1,13 +1,14 @@
 // The state of a dashboard that is edited: its history, what is selected, its draft in this browser, and saving.
 
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { api, ApiError } from "@/api/client";
 import { editable, layoutAt, type LayoutAt } from "@/dashboard/edit/document";
 import { exists } from "@/dashboard/edit/layouts";
 import { merge } from "@/dashboard/edit/merge";
 import { readDashboard, type Json } from "@/dashboard/model";
 import type { OpenState } from "@/dashboard/state";
-import { apply, begin, goesOn, redo, undo, type History } from "@/editing/history";
+import { apply, begin, goesOn, redo, taken, undo, type History } from "@/editing/history";
+import { useKeptDraft } from "@/editing/keptDraft";
 import type { Merge } from "@/editing/merge";
 import { useNewer } from "@/editing/newer";
 import { t } from "@/i18n";
@@ -67,27 +68,10 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
     }
   };
 
-  useEffect(() => {
-    const key = draftKey(user, id);
-    if (!dirty) {
-      localStorage.removeItem(key);
-      return undefined;
-    }
-    const keep = (): void => {
-      try {
-        localStorage.setItem(key, JSON.stringify({ version: version.current, base, configuration: document } satisfies Draft));
-      } catch {
-        // The browser keeps no more; what is on the screen can still be saved.
-        localStorage.removeItem(key);
-      }
-    };
-    const timer = setTimeout(keep, 300);
-    window.addEventListener("pagehide", keep);
-    return () => {
-      clearTimeout(timer);
-      window.removeEventListener("pagehide", keep);
-    };
-  }, [document, base, dirty, user, id]);
+  useKeptDraft(
+    draftKey(user, id),
+    useMemo((): Draft | undefined => (dirty ? { version: version.current, base, configuration: document } : undefined), [document, base, dirty, version.current]),
+  );
 
   /** `expected` is the version that this comes after; another one in its place is a conflict. */
   const store = async (configuration: Json, onto: StoredDashboard, expected: number): Promise<void> => {
@@ -96,7 +80,7 @@ export function useDashboardEditor(stored: StoredDashboard, user: string, onSave
       const saved = await api.post<StoredDashboard>("/api/dashboard", { ...onto, configuration, version: expected });
       version.current = saved.version;
       setBase(configuration);
-      setHistory((now) => (now.present === document ? (configuration === document ? now : apply(now, configuration)) : now));
+      setHistory((now) => taken(now, document, configuration, (...forms) => merge(...forms).merged));
       setConflict(undefined);
       onSaved(saved);
       notify.ok(t("Saved"));
