@@ -1,5 +1,7 @@
 import { crc32, inflateRawSync } from "node:zlib";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { setLanguage } from "@/i18n";
+import { ofNumber } from "./grid/columns";
 import { sheetRow, Workbook } from "./xlsx";
 
 /** Reads an archive as the format says: by its directory at the end. */
@@ -23,6 +25,17 @@ test("numbers are numbers, and all else is text as it is", () => {
   expect(sheetRow(["21.5", "-3", "007", "12345678901234567", "=1+1", "a < b & c\u0001"])).toBe(
     '<row><c><v>21.5</v></c><c><v>-3</v></c>' + ["007", "12345678901234567", "=1+1", "a &lt; b &amp; c"].map((text) => `<c t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`).join("") + "</row>",
   );
+});
+
+test("a number of a column is the same number in every language, and shown in that of the person", async () => {
+  vi.stubGlobal("localStorage", { getItem: () => null, setItem: () => undefined });
+  vi.stubGlobal("document", { documentElement: {} });
+  await setLanguage("de");
+  const { text, show, value } = ofNumber((row: { n: number }) => row.n);
+  const row = { n: 1234 };
+  expect([sheetRow([text(row)]), show?.(row), value?.(row)]).toEqual(["<row><c><v>1234</v></c></row>", "1.234", 1234]);
+  await setLanguage("en");
+  vi.unstubAllGlobals();
 });
 
 test("a workbook is an archive with its sheet, whose sums are right", async () => {

@@ -5,7 +5,7 @@ const encoder = new TextEncoder();
 // eslint-disable-next-line no-control-regex
 const FORBIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-/** Numbers that stay what they are as such: no leading zeros, and no more digits than a spreadsheet keeps. */
+/** Numbers that stay what they are as such: no leading zeros, and no more digits than a spreadsheet keeps. Texts of columns are in no language. */
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?$/;
 const MOST_DIGITS = 15;
 /** The most characters of a cell. */

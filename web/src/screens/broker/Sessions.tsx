@@ -5,8 +5,9 @@ import type { ReactElement } from "react";
 import { useSearchParams } from "wouter";
 import type { ShortClientSession } from "@/api/schema.gen";
 import { ask } from "@/api/typed";
-import { formatNumber, formatTime, t } from "@/i18n";
+import { formatTime, t } from "@/i18n";
 import type { FormField } from "@/ui/form/values";
+import { ofNumber } from "@/ui/grid/columns";
 import type { GridSort } from "@/ui/grid/sorting";
 import { DataTable, type Column } from "@/ui/list/DataTable";
 import { FilterForm } from "@/ui/list/FilterForm";
@@ -28,7 +29,7 @@ const COLUMNS: Column<ShortClientSession>[] = [
   },
   { key: "clientType", label: "Client type", px: 110, yields: 3, sortable: true, text: (row) => wordFor(CLIENT_TYPES, row.clientType) },
   { key: "clientIpAdr", label: "IP address", px: 140, yields: 2, sortable: true, text: (row) => row.clientIpAdr },
-  { key: "subscriptionsCount", label: "Subscriptions", px: 120, yields: 4, sortable: true, text: (row) => formatNumber(row.subscriptionsCount), value: (row) => row.subscriptionsCount },
+  { key: "subscriptionsCount", label: "Subscriptions", px: 120, yields: 4, sortable: true, ...ofNumber(({ subscriptionsCount }) => subscriptionsCount) },
   { key: "connectedAt", label: "Connected at", px: 184, yields: 1, sortable: true, text: (row) => formatTime(row.connectedAt), value: (row) => row.connectedAt },
   { key: "disconnectedAt", label: "Away since", px: 184, yields: 5, sortable: true, text: (row) => (row.disconnectedAt > 0 ? formatTime(row.disconnectedAt) : ""), value: (row) => row.disconnectedAt },
   { key: "cleanStart", label: "Clean start", px: 110, hidden: true, sortable: true, text: (row) => yesNo(row.cleanStart) },

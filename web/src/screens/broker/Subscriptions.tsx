@@ -3,10 +3,11 @@
 import { Drawer, Table } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import type { ClientSubscriptionInfo } from "@/api/schema.gen";
-import { formatNumber, t } from "@/i18n";
+import { t } from "@/i18n";
 import { TextLink } from "@/ui/feedback";
 import { Flow } from "@/ui/Flow";
 import type { FormField } from "@/ui/form/values";
+import { ofNumber } from "@/ui/grid/columns";
 import type { GridSort } from "@/ui/grid/sorting";
 import { DataTable, type Column } from "@/ui/list/DataTable";
 import { FilterForm } from "@/ui/list/FilterForm";
@@ -63,8 +64,8 @@ const SHARED: Column<SharedSubscription>[] = [
   { key: "topicFilter", label: "Topic filter", px: 280, least: 120, hideable: false, sortable: true, text: (row) => row.topicFilter },
   { key: "shareName", label: "Name of the share", px: 200, least: 100, sortable: true, text: (row) => row.shareName },
   { key: "clientType", label: "Client type", px: 130, yields: 1, text: (row) => wordFor(CLIENT_TYPES, row.clients[0]?.clientType) },
-  { key: "clients", label: "Members", px: 110, text: (row) => formatNumber(row.clients.length), value: (row) => row.clients.length },
-  { key: "connected", label: "Members that are connected", px: 180, text: (row) => formatNumber(connected(row)), value: connected },
+  { key: "clients", label: "Members", px: 110, ...ofNumber(({ clients }) => clients.length) },
+  { key: "connected", label: "Members that are connected", px: 180, ...ofNumber(connected) },
 ];
 const SHARED_FIELDS: readonly FormField[] = [
   { name: "share", label: "Name of the share" },

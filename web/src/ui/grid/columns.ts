@@ -1,6 +1,7 @@
 // Columns of a table that people arrange themselves: which are shown, in which order, how wide, and which stay in view.
 
 import { useMemo, useState, type CSSProperties, type ReactNode } from "react";
+import { formatNumber } from "@/i18n";
 
 export interface GridColumn<T> {
   key: string;
@@ -30,6 +31,9 @@ export interface GridColumn<T> {
   show?: ((row: T) => ReactNode) | undefined;
   style?: ((row: T) => CSSProperties | undefined) | undefined;
 }
+
+/** What a column of numbers has. Files and copies take numbers as they are: "1.234" of a German would be little more than one to whoever reads it. */
+export const ofNumber = <T>(value: (row: T) => number): Pick<GridColumn<T>, "text" | "value" | "show"> => ({ text: (row) => String(value(row)), value, show: (row) => formatNumber(value(row)) });
 
 /** How somebody has arranged a table. What is missing is as the table has it of itself. */
 export interface Layout {
