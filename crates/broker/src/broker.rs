@@ -14,11 +14,13 @@ use fieldline_model::TenantId;
 use fieldline_model::record::RecordBatch;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::sync::Notify;
 
 use crate::limits::{MessageLimits, has_room};
 use crate::log::{BrokerRecord, PublishedRecord, push};
 use crate::message::BrokerMessage;
 use crate::options::Options;
+use crate::packets::BATCH_BYTES;
 use crate::queue::DeliveryOptions;
 use crate::retained::RetainedMessages;
 use crate::session::{BrokerSession, SessionInner, SessionMember};
@@ -27,6 +29,8 @@ use crate::subscriptions::{Subscriber, SubscriptionTrie, TopicMatches};
 
 /// What a queue entry of QoS 0 takes beside its message.
 const DIRECT_OVERHEAD: usize = 64;
+/// Bytes of messages that wait for the next checkpoint from which on it does not wait for its time.
+const EARLY_CHECKPOINT_BYTES: usize = 64 << 20;
 
 /// What a turn has published and waits for its records: messages in the queues of sessions, and those of QoS 2 that
 /// their publisher has yet to release. Dropping it lets the messages go: nobody was told that they are taken, and a queue
@@ -88,7 +92,7 @@ impl PendingPublications {
                 inner.mark_unreleased_durable(id);
                 self.broker.note(&session, &mut inner);
             } else {
-                inner.unreleased.retain(|one| one.id != id);
+                inner.remove_unreleased(id);
             }
         }
         if let Some(ticket) = self.ticket.take() {
@@ -162,6 +166,9 @@ pub(crate) struct Broker {
     pub(crate) appends: Mutex<UnsettledAppends>,
     /// Retained messages that wait for clients with new subscriptions.
     pub(crate) backlog: AtomicUsize,
+    /// Bytes of messages since the last checkpoint has begun, and who is to hear that they are many.
+    pub(crate) unstored_bytes: AtomicUsize,
+    pub(crate) has_much_unstored: Notify,
     /// Sessions that are away, by number, so that what is due finds them.
     pub(crate) away: Mutex<FxHashMap<u64, Arc<BrokerSession>>>,
 }
@@ -190,6 +197,8 @@ impl Broker {
             due: Mutex::default(),
             appends: Mutex::default(),
             backlog: AtomicUsize::new(0),
+            unstored_bytes: AtomicUsize::new(0),
+            has_much_unstored: Notify::new(),
             away: Mutex::default(),
         }
     }
@@ -275,6 +284,9 @@ impl Broker {
             self.deliver(std::slice::from_ref(one), message, &mut record, pending);
         }
         found.clear();
+        if !record.deliveries.is_empty() {
+            self.note_unstored(message.memory());
+        }
         record
     }
 
@@ -329,7 +341,7 @@ impl Broker {
             self.count_dropped(session);
             return None;
         }
-        while inner.queue.len() >= self.queue_limit(&inner) && inner.queue.drop_oldest() {
+        while self.is_full(&inner, is_kept) && inner.queue.drop_oldest() {
             self.count_dropped(session);
         }
         let number = inner.queue.push(message.clone(), options.clone(), !is_kept);
@@ -346,6 +358,20 @@ impl Broker {
         match inner.client_type {
             BrokerClientType::Device => self.options.queue_messages,
             BrokerClientType::Application => self.options.application_queue_messages,
+        }
+    }
+
+    /// Whether the oldest message has to go for the next one. What is kept is left to the store soon.
+    fn is_full(&self, inner: &SessionInner, is_kept: bool) -> bool {
+        inner.queue.len() >= self.queue_limit(inner)
+            || (!is_kept && inner.queue.waiting_bytes() >= self.options.queue_memory.as_usize())
+    }
+
+    /// Notes bytes of messages for the next checkpoint, which begins early for many.
+    fn note_unstored(&self, bytes: usize) {
+        let before = self.unstored_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before < EARLY_CHECKPOINT_BYTES && before + bytes >= EARLY_CHECKPOINT_BYTES {
+            self.has_much_unstored.notify_one();
         }
     }
 
@@ -400,6 +426,7 @@ impl Broker {
     ) -> bool {
         let (mut found, mut scratch, mut batch) = (TopicMatches::default(), Vec::new(), RecordBatch::new());
         let mut pending = PendingPublications::new(self.clone());
+        let mut is_durable = true;
         for (publisher, message) in messages {
             if message.retain {
                 self.retain(message);
@@ -409,11 +436,20 @@ impl Broker {
             if !record.is_empty() {
                 push(&BrokerRecord::Published(record), &mut scratch, &mut batch);
             }
+            if batch.as_bytes().len() >= BATCH_BYTES {
+                is_durable &= self.settle_own(&mut batch, &mut pending).await;
+            }
         }
+        is_durable &= self.settle_own(&mut batch, &mut pending).await;
+        is_durable
+    }
+
+    async fn settle_own(&self, batch: &mut RecordBatch, pending: &mut PendingPublications) -> bool {
         let mut is_durable = true;
         if !batch.is_empty() {
             pending.begin_append();
-            is_durable = self.append_durably(&batch).await.is_ok();
+            is_durable = self.append_durably(batch).await.is_ok();
+            batch.clear();
         }
         pending.settle(is_durable);
         is_durable

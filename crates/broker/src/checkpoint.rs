@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use fieldline_codec::PacketId;
 use fieldline_codec::topic::TopicFilter;
+use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{
-    BrokerChanges, BrokerTable, ConsumerEvent, JournalConsumer, JournalError, Offset, StoreError,
-    StoreErrorKind, StoreResult,
+    BrokerChanges, BrokerTable, ConsumerEvent, JournalConsumer, JournalError, Offset, StoreError, StoreResult,
 };
 use fieldline_model::record;
 use rustc_hash::FxHashMap;
@@ -44,6 +44,8 @@ const REPLAY_BYTES: usize = 4 << 20;
 /// Pause after a checkpoint that failed.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const VERSION: u8 = 1;
+
+static ORPHAN_GATE: LogGate = LogGate::new(2);
 
 /// Why the broker cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +124,7 @@ fn read_cursor(row: &[u8]) -> Option<(MessageQueue, Vec<UnreleasedMessage>)> {
             is_durable: true,
         });
     }
+    unreleased.sort_unstable_by_key(|message| message.id);
     let extent = QueueExtent {
         numbers,
         count,
@@ -146,12 +149,21 @@ fn repeat(is_over: &dyn Fn() -> bool, call: impl Fn() -> StoreResult<()>) -> Opt
 /// Stored sessions by their numbers, while they are restored.
 type RestoredSessions = FxHashMap<u64, Arc<BrokerSession>>;
 
+/// What records change of messages that are in the store only.
+#[derive(Default)]
+struct ReplayedRows {
+    changes: BrokerChanges,
+    /// Messages that their clients have received: the number of the session, and that of the message.
+    received: Vec<(u64, u64)>,
+}
+
 impl Broker {
     /// Stores what has changed. Waits for the disk; a failure is repeated until it succeeds or `is_over` says so. Returns
     /// the position before which the journal is stored.
     pub(crate) fn checkpoint(&self, is_over: &dyn Fn() -> bool) -> Option<Offset> {
         // Read first: what lies before it is marked in the sessions already.
         let position = self.settled_position();
+        self.unstored_bytes.store(0, Ordering::Relaxed);
         let UnstoredChanges {
             sessions,
             removed,
@@ -196,7 +208,8 @@ impl Broker {
         repeat(is_over, || self.store.apply(&changes))?;
         for session in sessions {
             let keep = if session.is_connected() { KEPT_MESSAGES } else { 0 };
-            session.lock().queue.release(keep);
+            let keep_bytes = self.options.queue_memory.as_usize() / 2;
+            session.lock().queue.release(keep, keep_bytes);
         }
         Some(position)
     }
@@ -212,7 +225,9 @@ impl Broker {
 
     /// Deletes the messages of a session that has ended, some at a time: there may be millions.
     fn delete_messages(&self, session: u64, numbers: &Range<u64>) -> StoreResult<()> {
-        let (from, until) = (row_key(session, numbers.start), row_key(session, numbers.end));
+        let until = row_key(session, numbers.end);
+        // Behind what is deleted already, whose tombstones would be read again and again.
+        let mut from = row_key(session, numbers.start).to_vec();
         loop {
             let mut changes = BrokerChanges::default();
             self.store
@@ -220,9 +235,11 @@ impl Broker {
                     changes.delete(BrokerTable::Queued, key);
                     changes.rows.len() < DELETED_ROWS
                 })?;
-            if changes.rows.is_empty() {
+            let Some((_, last, _)) = changes.rows.last() else {
                 return Ok(());
-            }
+            };
+            from.clone_from(last);
+            from.push(0);
             self.store.apply(&changes)?;
         }
     }
@@ -416,11 +433,13 @@ impl Broker {
                     next = Some(from);
                 }
                 ConsumerEvent::Records(records) => {
+                    let mut rows = ReplayedRows::default();
                     for bytes in record::split(&records.bytes) {
                         let record = bytes.ok().and_then(BrokerRecord::decode);
                         let record = record.ok_or(BrokerStartError::Unreadable("journal"))?;
-                        self.apply_record(record, sessions)?;
+                        self.apply_record(record, sessions, &mut rows);
                     }
+                    self.store_replayed(rows)?;
                     next = Some(records.next);
                 }
                 ConsumerEvent::Unreadable(_, error) => return Err(error.into()),
@@ -431,25 +450,21 @@ impl Broker {
         Ok(consumer)
     }
 
-    fn apply_record(
-        &self,
-        record: BrokerRecord,
-        sessions: &mut RestoredSessions,
-    ) -> Result<(), BrokerStartError> {
+    fn apply_record(&self, record: BrokerRecord, sessions: &mut RestoredSessions, rows: &mut ReplayedRows) {
         match record {
-            BrokerRecord::Published(record) => self.apply_published(record, sessions)?,
+            BrokerRecord::Published(record) => self.apply_published(record, sessions, &mut rows.changes),
             BrokerRecord::Received { session, number } => {
                 if let Some(session) = sessions.get(&session) {
                     let mut inner = session.lock();
                     inner.is_changed = true;
                     if !inner.queue.replay_received(number) {
-                        self.store_received(session.number, number)?;
+                        rows.received.push((session.number, number));
                     }
                 }
             }
             BrokerRecord::Released { session, packet_id } => {
                 if let Some(session) = sessions.get(&session) {
-                    session.lock().unreleased.retain(|one| one.id != packet_id);
+                    session.lock().remove_unreleased(packet_id);
                 }
             }
             BrokerRecord::Unreleased { session, packet_id } => {
@@ -519,15 +534,28 @@ impl Broker {
                 }
             }
         }
-        Ok(())
+    }
+
+    /// Stores what records have changed of messages that are in the store only.
+    fn store_replayed(&self, rows: ReplayedRows) -> StoreResult<()> {
+        let apply = |changes: &BrokerChanges| match changes.rows.is_empty() {
+            true => Ok(()),
+            false => self.store.apply(changes),
+        };
+        apply(&rows.changes)?;
+        let mut changes = BrokerChanges::default();
+        for (session, number) in rows.received {
+            self.note_received(session, number, &mut changes)?;
+        }
+        apply(&changes)
     }
 
     fn apply_published(
         &self,
         record: PublishedRecord,
         sessions: &RestoredSessions,
-    ) -> Result<(), BrokerStartError> {
-        let mut changes = BrokerChanges::default();
+        changes: &mut BrokerChanges,
+    ) {
         if record.is_retained {
             self.retain(&record.message);
         }
@@ -538,7 +566,12 @@ impl Broker {
         }
         for (session, number, options) in record.deliveries {
             let Some(session) = sessions.get(&session) else {
-                warn!(session, "a message waits for a session that is not there");
+                if let Some(suppressed) = ORPHAN_GATE.open() {
+                    warn!(
+                        session,
+                        suppressed, "a message waits for a session that is not there"
+                    );
+                }
                 continue;
             };
             let mut inner = session.lock();
@@ -551,29 +584,17 @@ impl Broker {
                 changes.put(BrokerTable::Queued, row_key(session.number, number), row);
             }
         }
-        if !changes.rows.is_empty() {
-            self.store.apply(&changes)?;
-        }
-        Ok(())
     }
 
     /// Notes in the row of a message that its client has received it.
-    fn store_received(&self, session: u64, number: u64) -> Result<(), BrokerStartError> {
+    fn note_received(&self, session: u64, number: u64, changes: &mut BrokerChanges) -> StoreResult<()> {
         let (from, until) = (row_key(session, number), row_key(session, number + 1));
-        let mut changes = BrokerChanges::default();
         self.store
             .scan(BrokerTable::Queued, &from..&until, &mut |key, row| {
                 if let Some(row) = QueuedMessage::received_row(row) {
                     changes.put(BrokerTable::Queued, key, row);
                 }
                 false
-            })?;
-        if changes.rows.is_empty() {
-            return Ok(());
-        }
-        self.store.apply(&changes).map_err(|error| match error.kind() {
-            StoreErrorKind::Corrupt => BrokerStartError::Unreadable("queued messages"),
-            _ => error.into(),
-        })
+            })
     }
 }

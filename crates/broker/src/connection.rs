@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use fieldline_codec::ReasonCode;
 use fieldline_codec::session::{ServerSession, SessionState};
+use fieldline_core::logging::LogGate;
 use fieldline_core::partial_budget::BufferReservation;
-use fieldline_core::ports::{AppendError, AppendFuture, TopicRules};
+use fieldline_core::ports::{AppendError, TopicRules};
 use fieldline_core::rate_limits::RateLimiter;
 use fieldline_event_loop::Socket;
 use tracing::{debug, warn};
@@ -21,6 +22,9 @@ use crate::listener::ClientPermit;
 use crate::message::BrokerMessage;
 use crate::queue::DeliveryOptions;
 use crate::session::BrokerSession;
+
+static APPEND_GATE: LogGate = LogGate::new(2);
+static PAGE_GATE: LogGate = LogGate::new(2);
 
 /// How far a connection is in its cycle: it reads once, waits until what it has caused is durable, adds what waits for
 /// its client, and writes everything, acknowledgements included.
@@ -34,6 +38,8 @@ pub(crate) enum ClientPhase {
     Delivering,
     /// It waits until the client reads.
     Writing,
+    /// It has ended, and waits a moment until the client reads what it is told.
+    Ending,
     /// Everything is written. What still arrives is thrown away: a socket closed before would take back what the client
     /// has not read yet, such as the reason.
     Draining,
@@ -42,7 +48,7 @@ pub(crate) enum ClientPhase {
 /// A step that waits for something else than the socket, and leaves the event loop.
 pub(crate) enum ClientAwayStep {
     /// The journal is behind; the records wait until it accepts them.
-    Append(Pin<Box<dyn Future<Output = Result<AppendFuture, AppendError>> + Send>>),
+    Append(Pin<Box<dyn Future<Output = Result<(), AppendError>> + Send>>),
     /// Messages of the queue are read from the store.
     LoadPage,
     /// The client proves again who it is: what it is known by is read.
@@ -116,7 +122,11 @@ impl RetainedBacklog {
 
     /// Adds a message; returns whether there was room.
     pub(crate) fn push(&mut self, message: Arc<BrokerMessage>, options: DeliveryOptions) -> bool {
-        let limit = self.broker.options.max_retained.saturating_mul(2);
+        let most = self.broker.options.max_retained;
+        let limit = most.saturating_mul(2);
+        if self.messages.len() >= most {
+            return false;
+        }
         if self.broker.backlog.fetch_add(1, Ordering::Relaxed) >= limit {
             self.broker.backlog.fetch_sub(1, Ordering::Relaxed);
             return false;
@@ -173,6 +183,10 @@ pub(crate) struct BrokerConnection {
     pub(crate) active_ms: u64,
     /// When its silence is looked at next.
     pub(crate) watched: Option<Instant>,
+    /// Whether its silence has lasted too long, unless it ends with this last look at the socket.
+    pub(crate) is_last_look: bool,
+    /// Whether it is new on its event loop, or was away.
+    pub(crate) comes_back: bool,
     /// How it ends, once everything is written.
     pub(crate) end: Option<ClientEnd>,
     /// Whether the client is told something at the end, and is given time to read it.
@@ -197,6 +211,12 @@ impl BrokerConnection {
         });
     }
 
+    /// The client was heard, or has read something.
+    pub(crate) const fn note_activity(&mut self, now_ms: u64) {
+        self.active_ms = now_ms;
+        self.is_last_look = false;
+    }
+
     /// When the client has been silent for too long, milliseconds since its loop began; `None` without keep-alive.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         self.mqtt.keep_alive().deadline_ms(self.active_ms)
@@ -207,10 +227,7 @@ impl BrokerConnection {
         let Some(step) = self.away.take() else { return };
         match *step {
             ClientAwayStep::Append(append) => {
-                let outcome = match append.await {
-                    Ok(append) => append.await,
-                    Err(error) => Err(error),
-                };
+                let outcome = append.await;
                 self.settle(outcome);
             }
             ClientAwayStep::Authenticate => self.begin_exchange().await,
@@ -218,7 +235,9 @@ impl BrokerConnection {
                 let (broker, session) = (self.open.broker.clone(), self.open.session.clone());
                 let loaded = tokio::task::spawn_blocking(move || broker.load_page(&session)).await;
                 if !matches!(loaded, Ok(Ok(()))) {
-                    warn!(client = %self.open.session.client_id, "cannot read messages of a client from the broker's store");
+                    if let Some(suppressed) = PAGE_GATE.open() {
+                        warn!(client = %self.open.session.client_id, suppressed, "cannot read messages of a client from the broker's store");
+                    }
                     self.refuse(
                         ReasonCode::ImplementationSpecificError,
                         "the store does not answer",
@@ -233,7 +252,9 @@ impl BrokerConnection {
     pub(crate) fn settle(&mut self, outcome: Result<(), AppendError>) {
         self.publications.settle(outcome.is_ok());
         if let Err(error) = outcome {
-            warn!(client = %self.open.session.client_id, %error, "messages of a client were not taken, its connection ends");
+            if let Some(suppressed) = APPEND_GATE.open() {
+                warn!(client = %self.open.session.client_id, %error, suppressed, "messages of a client were not taken, its connection ends");
+            }
             self.out.clear();
             self.written = 0;
             self.refuse(

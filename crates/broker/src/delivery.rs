@@ -84,7 +84,9 @@ impl BrokerConnection {
             last = pass.send_queued(&mut inner);
             match last {
                 QueueStep::Done => continue,
-                QueueStep::Idle if inner.queue.len() < BACKLOG_QUEUE => {}
+                QueueStep::Idle
+                    if inner.queue.len() < BACKLOG_QUEUE
+                        && inner.queue.waiting_bytes() < broker.options.queue_memory.as_usize() => {}
                 _ => break,
             }
             let Some((message, options)) = self.backlog.pop() else {
@@ -167,7 +169,7 @@ impl DeliveryPass<'_> {
 
     /// Sends the next message of the queue.
     fn send_queued(&mut self, inner: &mut SessionInner) -> QueueStep {
-        if !self.mqtt.can_send() {
+        if !self.mqtt.can_send() || inner.queue.sent_bytes() >= self.broker.options.queue_memory.as_usize() {
             return QueueStep::Idle;
         }
         let Some(queued) = inner.queue.next() else {

@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 
 use crate::broker::Broker;
 use crate::connection::{BrokerConnection, ClientAwayStep, ClientPhase};
+use crate::packets::BATCH_BYTES;
 use crate::session::SessionMember;
 use crate::subscriptions::TopicMatches;
 
@@ -107,7 +108,7 @@ impl BrokerDriver {
                     if length < self.input.len() && !turn.readiness.ended && !connection.stream.is_layered() {
                         turn.readiness.readable = false;
                     }
-                    connection.active_ms = self.buffers.now_ms;
+                    connection.note_activity(self.buffers.now_ms);
                     let bytes = self.input.get(..length).unwrap_or_default();
                     if connection.input.is_empty() {
                         let used = connection.receive(bytes, &mut self.buffers);
@@ -145,15 +146,7 @@ impl BrokerDriver {
             Ok(_) => connection.settle(Ok(())),
             Err(AppendError::Busy) => {
                 let (broker, batch) = (self.broker.clone(), std::mem::take(&mut self.buffers.batch));
-                let append = Box::pin(async move {
-                    loop {
-                        broker.ready().await;
-                        match broker.append(&batch) {
-                            Err(AppendError::Busy) => {}
-                            taken => return taken,
-                        }
-                    }
-                });
+                let append = Box::pin(async move { broker.append_durably(&batch).await });
                 return leave(connection, ClientAwayStep::Append(append));
             }
             Err(error) => connection.settle(Err(error)),
@@ -184,12 +177,17 @@ impl BrokerDriver {
                 .write_all(&connection.out, &mut connection.written);
             if connection.written > before && connection.phase == ClientPhase::Writing {
                 // Nothing is read from a client that the broker waits for, so that what it says cannot count.
-                connection.active_ms = self.buffers.now_ms;
+                connection.note_activity(self.buffers.now_ms);
             }
             match written {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    connection.phase = ClientPhase::Writing;
+                    if connection.end.is_none() {
+                        connection.phase = ClientPhase::Writing;
+                    } else if connection.phase != ClientPhase::Ending {
+                        connection.phase = ClientPhase::Ending;
+                        self.linger(connection, turn.key);
+                    }
                     return NextTurn::Write;
                 }
                 Err(_) => return close(connection),
@@ -227,10 +225,15 @@ impl BrokerDriver {
         }
         connection.stream.shut_down();
         connection.phase = ClientPhase::Draining;
+        self.linger(connection, turn.key);
+        self.drain(connection, turn)
+    }
+
+    /// Gives a client that is told something at the end a moment to read it.
+    fn linger(&mut self, connection: &mut BrokerConnection, key: ConnectionKey) {
         let at = Instant::now() + LINGER;
         connection.watched = Some(at);
-        self.watched.push(Reverse((at, turn.key)));
-        self.drain(connection, turn)
+        self.watched.push(Reverse((at, key)));
     }
 
     fn drain(&mut self, connection: &mut BrokerConnection, turn: &mut Turn<'_>) -> NextTurn {
@@ -299,10 +302,12 @@ impl ConnectionDriver for BrokerDriver {
         if connection.phase == ClientPhase::Draining {
             return self.drain(connection, turn);
         }
-        if connection.watched.is_none() {
-            // It is new here, or was away.
-            connection.active_ms = self.buffers.now_ms;
-            self.watch(connection, turn.key);
+        if std::mem::take(&mut connection.comes_back) {
+            connection.note_activity(self.buffers.now_ms);
+            // Where it is watched already, nothing is due yet.
+            if connection.watched.is_none_or(|at| at <= Instant::now()) {
+                self.watch(connection, turn.key);
+            }
             turn.readiness.woken = true;
         }
         if connection.out.capacity() == 0
@@ -323,7 +328,7 @@ impl ConnectionDriver for BrokerDriver {
             ClientPhase::Reading => self.read(connection, turn),
             ClientPhase::Committing => NextTurn::Outcome,
             ClientPhase::Delivering => self.deliver(connection, turn),
-            ClientPhase::Writing => self.write(connection, turn),
+            ClientPhase::Writing | ClientPhase::Ending => self.write(connection, turn),
             ClientPhase::Draining => self.drain(connection, turn),
         }
     }
@@ -341,16 +346,25 @@ impl ConnectionDriver for BrokerDriver {
                 self.deliver(connection, turn)
             }
             ClientOutcome::Silence(at) if connection.watched == Some(at) => {
-                if connection.phase == ClientPhase::Draining {
+                if matches!(connection.phase, ClientPhase::Draining | ClientPhase::Ending) {
                     return NextTurn::Close;
                 }
                 if connection.phase == ClientPhase::Committing {
                     // The client waits for the broker.
-                    connection.active_ms = self.buffers.now_ms;
+                    connection.note_activity(self.buffers.now_ms);
                 }
                 let is_over = connection
                     .deadline_ms()
                     .is_some_and(|deadline_ms| deadline_ms <= self.buffers.now_ms);
+                if is_over
+                    && connection.phase == ClientPhase::Reading
+                    && !std::mem::replace(&mut connection.is_last_look, true)
+                {
+                    // What has come while this process stood still counts.
+                    turn.readiness.readable = true;
+                    self.watch(connection, turn.key);
+                    return self.turn(connection, turn);
+                }
                 if is_over {
                     if connection.written == 0 {
                         connection.refuse(ReasonCode::KeepAliveTimeout, "keep-alive");
@@ -386,7 +400,7 @@ impl ConnectionDriver for BrokerDriver {
         mut connection: Box<BrokerConnection>,
         absence: ConnectionAbsence<BrokerConnection>,
     ) {
-        connection.watched = None;
+        connection.comes_back = true;
         self.runtime.spawn(async move {
             connection.take_away_step().await;
             absence.end(connection);
@@ -417,7 +431,7 @@ fn keep_rest(connection: &mut BrokerConnection, buffers: &TurnBuffers) {
         connection.input.clear();
     }
     // What was left for the next turn may have whole packets.
-    connection.has_input = !connection.input.is_empty() && !buffers.batch.is_empty();
+    connection.has_input = !connection.input.is_empty() && buffers.batch.as_bytes().len() >= BATCH_BYTES;
     if connection.input.is_empty() || connection.input.capacity() > KEPT_BYTES.max(2 * connection.input.len())
     {
         connection.input.shrink_to_fit();

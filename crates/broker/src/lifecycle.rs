@@ -150,7 +150,8 @@ impl Broker {
             let will = inner.will.take();
             inner.will_due_ms = None;
             if let Some(will) = will.filter(|will| !goes_on || will.delay_s == 0) {
-                due.push((session.clone(), will.published_at(self.clock.now_ms())));
+                let will = will.leaving_at(self.clock.now_ms());
+                due.push((session.clone(), will.message.clone()));
                 inner.leaving_will = Some(will);
             }
             if !goes_on {
@@ -267,12 +268,14 @@ impl Broker {
             inner.will = None;
         }
         let expiry_s = inner.expiry_s;
-        if let Some(will) = &inner.will {
+        if let Some(will) = inner.will.take() {
             let delay_s = will.delay_s.min(expiry_s);
             if delay_s == 0 {
-                due.push((session.clone(), will.published_at(now_ms)));
-                inner.leaving_will = inner.will.take();
+                let will = will.leaving_at(now_ms);
+                due.push((session.clone(), will.message.clone()));
+                inner.leaving_will = Some(will);
             } else {
+                inner.will = Some(will);
                 inner.will_due_ms = Some(now_ms + i64::from(delay_s) * 1_000);
             }
         }
@@ -426,7 +429,7 @@ impl Broker {
         id: PacketId,
         batch: &mut RecordBatch,
     ) {
-        inner.unreleased.retain(|one| one.id != id);
+        inner.remove_unreleased(id);
         self.note(session, inner);
         let released = BrokerRecord::Released {
             session: session.number,
@@ -464,7 +467,8 @@ impl Broker {
                 inner.is_changed = true;
                 self.note(&session, &mut inner);
                 if let Some(will) = inner.will.take() {
-                    wills.push((session.clone(), will.published_at(now_ms)));
+                    let will = will.leaving_at(now_ms);
+                    wills.push((session.clone(), will.message.clone()));
                     inner.leaving_will = Some(will);
                 }
             }
@@ -487,8 +491,13 @@ impl Broker {
                 // They are published after the next start.
                 continue;
             }
-            for (session, _) in some {
+            for (session, published) in some {
                 let mut inner = session.lock();
+                // Another one may have begun to leave meanwhile.
+                let is_it = |will: &StoredWill| Arc::ptr_eq(&will.message, published);
+                if !inner.leaving_will.as_ref().is_some_and(is_it) {
+                    continue;
+                }
                 inner.leaving_will = None;
                 inner.is_changed = true;
                 self.note(session, &mut inner);

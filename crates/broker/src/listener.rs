@@ -294,6 +294,8 @@ impl BrokerServer {
                 backlog: RetainedBacklog::new(self.broker.clone()),
                 active_ms: 0,
                 watched: None,
+                is_last_look: false,
+                comes_back: true,
                 end: None,
                 lingers: false,
                 away: None,

@@ -134,6 +134,7 @@ pub(crate) async fn log_in<S: TaskStream>(
                     let _ =
                         ConnackPacket::new(error.reason_code(), false).encode(protocol.version(), &mut out);
                     let _ = stream.write_all(&out).await;
+                    let _ = stream.shutdown().await;
                 }
                 return None;
             }
@@ -328,6 +329,8 @@ async fn open_session(
     request: OpenRequest,
     due: &mut Vec<DueWill>,
 ) -> Result<(OpenSession, bool), Refused> {
+    // A client that is refused under load only comes back at once.
+    broker.ready().await;
     let OpenedSession {
         session,
         epoch,

@@ -82,6 +82,10 @@ pub struct Options {
     pub queue_messages: u64,
     /// The same for a client of the type APPLICATION.
     pub application_queue_messages: u64,
+    /// Memory of the messages of QoS 1 and 2 on their way to one client: beyond it no further ones are sent before it acknowledges
+    /// some. As much may wait for a client whose session is not kept; beyond it the oldest are dropped. Those of other sessions
+    /// wait on disk.
+    pub queue_memory: ByteSize,
     /// How many messages all clients together may publish, such as `1000:1,50000:60`: 1,000 a second and 50,000 a minute. A
     /// message beyond it is refused with 0x97; before MQTT 5 its connection ends. Empty: any number.
     pub total_rate_limit: String,
@@ -135,6 +139,7 @@ impl Default for Options {
             refused_filters: Vec::new(),
             queue_messages: 10_000,
             application_queue_messages: 10_000_000,
+            queue_memory: ByteSize::mib(16),
             total_rate_limit: String::new(),
             incoming_rate_limit: String::new(),
             outgoing_rate_limit: String::new(),
@@ -173,8 +178,8 @@ impl Options {
             ),
             (self.event_loops <= 1_024, "`event-loops` must be 1024 or less"),
             (
-                (1_024..=256 << 20).contains(&self.max_packet.0),
-                "`max-packet` must be between 1024 bytes and 256 MiB",
+                (1_024..=32 << 20).contains(&self.max_packet.0),
+                "`max-packet` must be between 1024 bytes and 32 MiB",
             ),
             (
                 (1..=65_535).contains(&self.max_keep_alive.0.as_secs()),
@@ -194,6 +199,10 @@ impl Options {
             (
                 self.application_queue_messages > 0,
                 "`application-queue-messages` must be 1 or more",
+            ),
+            (
+                self.queue_memory.0 >= 1_024,
+                "`queue-memory` must be 1024 bytes or more",
             ),
             (self.direct_messages > 0, "`direct-messages` must be 1 or more"),
         ];

@@ -26,7 +26,7 @@ const DURABLE_RETAINED: usize = 1_000;
 /// Bytes of their topics and payloads.
 const DURABLE_RETAINED_BYTES: usize = 1 << 20;
 /// Bytes of records from which on no further packet is handled in a turn.
-const BATCH_BYTES: usize = 1 << 20;
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 impl BrokerConnection {
     /// Handles the whole packets of an input; returns how many bytes they take.
@@ -98,7 +98,7 @@ impl BrokerConnection {
     /// earlier connection has not appended yet is neither.
     fn may_acknowledge_again(&self, id: PacketId) -> bool {
         let inner = self.open.session.lock();
-        let known = inner.unreleased.iter().find(|message| message.id == id);
+        let known = inner.unreleased(id);
         known.is_some_and(|message| message.is_durable) || self.publications.has_unreleased(id)
     }
 
@@ -321,7 +321,7 @@ impl BrokerConnection {
             };
             if !is_durable || options.qos == QoS::AtMostOnce {
                 if !self.backlog.push(message, options) {
-                    broker.stats.dropped.fetch_add(1, Ordering::Relaxed);
+                    broker.count_dropped(&session);
                 }
                 continue;
             }

@@ -78,6 +78,11 @@ pub(crate) struct QueuedMessage {
 }
 
 impl QueuedMessage {
+    /// Bytes that it takes in memory, about.
+    fn memory(&self) -> usize {
+        self.message.memory() + size_of_val(&*self.options.subscription_ids)
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut row = Vec::with_capacity(16 + self.message.memory());
         self.options
@@ -122,6 +127,8 @@ pub(crate) struct MessageQueue {
     /// The oldest messages; the first `sent` were sent on this connection, or on the last one.
     head: VecDeque<QueuedMessage>,
     sent: usize,
+    /// Bytes of those.
+    sent_bytes: usize,
     /// Messages with lower numbers may have been sent to the client, on any connection.
     sent_until: u64,
     /// Numbers of the messages that are in the store only.
@@ -130,6 +137,8 @@ pub(crate) struct MessageQueue {
     stored_count: u64,
     /// The messages behind those; empty where there are none.
     tail: VecDeque<QueuedMessage>,
+    /// Bytes of the messages here: of the oldest and the newest, and none that are in the store only.
+    bytes: usize,
     /// Number of the next message.
     next: u64,
     /// Rows of messages that are done.
@@ -168,6 +177,16 @@ impl MessageQueue {
     /// How many messages wait, those in flight included.
     pub(crate) fn len(&self) -> u64 {
         (self.head.len() + self.tail.len()) as u64 + self.stored_count
+    }
+
+    /// Bytes of the messages that are here rather than in the store only, and not in flight.
+    pub(crate) const fn waiting_bytes(&self) -> usize {
+        self.bytes - self.sent_bytes
+    }
+
+    /// Bytes of the messages in flight.
+    pub(crate) const fn sent_bytes(&self) -> usize {
+        self.sent_bytes
     }
 
     /// Number of the oldest message that may be there.
@@ -264,6 +283,7 @@ impl MessageQueue {
             stored: None,
         };
         self.next = self.next.max(number + 1);
+        self.bytes += queued.memory();
         let newest = self.newest();
         let place = newest.partition_point(|one| one.number < number);
         newest.insert(place, queued);
@@ -292,18 +312,19 @@ impl MessageQueue {
     }
 
     fn remove(&mut self, index: usize) -> Option<QueuedMessage> {
+        let removed = self.head.remove(index);
         if index < self.sent {
             self.sent -= 1;
+            self.sent_bytes -= removed.as_ref().map_or(0, QueuedMessage::memory);
         }
-        let removed = self.head.remove(index);
         self.forget(removed.as_ref());
         removed
     }
 
     fn forget(&mut self, removed: Option<&QueuedMessage>) {
-        if let Some(removed) = removed
-            && removed.stored.is_some()
-        {
+        let Some(removed) = removed else { return };
+        self.bytes -= removed.memory();
+        if removed.stored.is_some() {
             self.done.push(removed.number);
         }
     }
@@ -321,6 +342,7 @@ impl MessageQueue {
         if let Some(message) = self.head.get(self.sent) {
             self.sent_until = self.sent_until.max(message.number + 1);
             self.sent += 1;
+            self.sent_bytes += message.memory();
         }
     }
 
@@ -400,6 +422,7 @@ impl MessageQueue {
         self.sent = self
             .head
             .partition_point(|message| message.number < self.sent_until);
+        self.sent_bytes = self.head.iter().take(self.sent).map(QueuedMessage::memory).sum();
         let sent = self.head.iter().take(self.sent);
         sent.map(|message| InflightMessage {
             packet_id: packet_id_of(message.number),
@@ -434,6 +457,7 @@ impl MessageQueue {
             }
             self.stored.start = message.number + 1;
             self.stored_count = self.stored_count.saturating_sub(1);
+            self.bytes += message.memory();
             self.head.push_back(message);
         }
         if is_all {
@@ -504,10 +528,17 @@ impl MessageQueue {
         }
     }
 
-    /// Leaves to the store what it has and what is not sent soon: `keep` messages beside those in flight stay.
-    pub(crate) fn release(&mut self, keep: usize) {
+    /// Leaves to the store what it has and what is not sent soon: `keep` messages of `keep_bytes` at most stay beside those
+    /// in flight.
+    pub(crate) fn release(&mut self, keep: usize, keep_bytes: usize) {
         // A connection that begins has to find what was sent before it.
-        let kept = self.sent_count() + keep;
+        let sent = self.sent_count();
+        let mut bytes = 0;
+        let waiting = self.head.iter().skip(sent).take(keep).take_while(|one| {
+            bytes += one.memory();
+            bytes <= keep_bytes
+        });
+        let kept = sent + waiting.count();
         if self.stored.is_empty() {
             let unstored = self.head.iter().skip(kept).position(|one| one.stored.is_none());
             let until = unstored.map_or(self.head.len(), |index| kept + index);
@@ -521,17 +552,19 @@ impl MessageQueue {
             };
             self.stored = first.number..last.number + 1;
             self.stored_count = released.len() as u64;
+            self.bytes -= released.iter().map(QueuedMessage::memory).sum::<usize>();
             return;
         }
         let stored = self.tail.iter().take_while(|one| one.stored.is_some()).count();
-        let mut released = self.tail.drain(..stored);
-        self.stored_count += released.len() as u64;
-        if let Some(last) = released.next_back() {
-            self.stored.end = last.number + 1;
+        self.stored_count += stored as u64;
+        for released in self.tail.drain(..stored) {
+            self.bytes -= released.memory();
+            self.stored.end = released.number + 1;
         }
         if self.head.len() > kept && self.head.iter().skip(kept).all(|one| one.stored.is_some()) {
             let released = self.head.split_off(kept);
             self.stored_count += released.len() as u64;
+            self.bytes -= released.iter().map(QueuedMessage::memory).sum::<usize>();
             if let Some(first) = released.front() {
                 self.stored.start = first.number;
             }

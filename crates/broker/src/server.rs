@@ -12,7 +12,7 @@ use fieldline_core::ports::{
 use fieldline_event_loop::{EventLoopGroup, TrustedProxies};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::admin::BrokerAdministration;
 use crate::broker::Broker;
@@ -91,7 +91,9 @@ impl BrokerServer {
         // What the restored positions say is stored before anything new is appended: the offsets of records that a crash
         // has taken are given out again.
         let consumer = store_changes(&broker, consumer, stop.subscribe()).await;
+        let consumer = consumer.ok_or(BrokerStartError::Unreadable("changes"))?;
         let keeping = tokio::spawn(keep(broker.clone(), consumer, stop.subscribe()));
+        tokio::spawn(watch_due(broker.clone(), stop.subscribe()));
         tokio::spawn(crate::sys::run(broker.clone(), stop.subscribe()));
         info!(
             sessions = broker.sessions.read().len(),
@@ -150,12 +152,13 @@ fn permits_of(options: &Options) -> usize {
         .clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize))
 }
 
-/// Stores what has changed, and lets the journal forget what lies before.
+/// Stores what has changed, and lets the journal forget what lies before. Returns the consumer, unless the checkpoint has
+/// panicked: then nobody knows any more what is stored.
 async fn store_changes(
     broker: &Arc<Broker>,
     mut consumer: Box<dyn JournalConsumer>,
     stop: watch::Receiver<bool>,
-) -> Box<dyn JournalConsumer> {
+) -> Option<Box<dyn JournalConsumer>> {
     let storing = broker.clone();
     let stored = tokio::task::spawn_blocking(move || storing.checkpoint(&|| *stop.borrow())).await;
     match stored {
@@ -165,33 +168,47 @@ async fn store_changes(
             }
         }
         Ok(None) => {}
-        Err(error) => warn!(%error, "a checkpoint of the broker has failed"),
+        Err(error) => {
+            error!(%error, "a checkpoint of the broker has failed: what comes is kept in the journal alone until the next start");
+            return None;
+        }
     }
-    consumer
+    Some(consumer)
 }
 
-/// Stores what has changed and looks for what is due, until the broker stops, and once more then.
+/// Stores what has changed until the broker stops, and once more then.
 async fn keep(broker: Arc<Broker>, mut consumer: Box<dyn JournalConsumer>, mut stop: watch::Receiver<bool>) {
-    let mut ticks = tokio::time::interval(DUE_INTERVAL);
+    let mut ticks = tokio::time::interval(CHECKPOINT_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut stored = tokio::time::Instant::now();
     loop {
         let is_over = tokio::select! {
             _ = ticks.tick() => false,
+            () = broker.has_much_unstored.notified() => false,
             _ = stop.wait_for(|stop| *stop) => true,
         };
-        broker.stats.keep_minute(broker.clock.now_ms());
-        if !is_over {
-            broker.run_due();
-        }
-        if is_over || stored.elapsed() >= CHECKPOINT_INTERVAL {
-            stored = tokio::time::Instant::now();
-            consumer = store_changes(&broker, consumer, stop.clone()).await;
-            let (sessions, retained) = (broker.sessions.read().len(), broker.retained.read().count());
-            broker.stats.report(sessions, retained);
+        match store_changes(&broker, consumer, stop.clone()).await {
+            Some(given_back) => consumer = given_back,
+            // What it had taken out of memory is in the journal, and nothing may be forgotten there.
+            None => return,
         }
         if is_over {
             return;
         }
+    }
+}
+
+/// Looks for what is due, and counts, until the broker stops. A task of its own: a disk that does not answer holds up checkpoints.
+async fn watch_due(broker: Arc<Broker>, mut stop: watch::Receiver<bool>) {
+    let mut ticks = tokio::time::interval(DUE_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        broker.stats.keep_minute(broker.clock.now_ms());
+        broker.run_due();
+        let (sessions, retained) = (broker.sessions.read().len(), broker.retained.read().count());
+        broker.stats.report(sessions, retained);
     }
 }

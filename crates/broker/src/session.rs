@@ -33,13 +33,18 @@ pub(crate) struct StoredWill {
 impl StoredWill {
     /// The message as it is published at `now_ms`.
     pub(crate) fn published_at(&self, now_ms: i64) -> Arc<BrokerMessage> {
-        match self.expiry_s {
-            None => self.message.clone(),
-            Some(expiry_s) => Arc::new(BrokerMessage {
-                expires_ms: Some(now_ms.saturating_add(i64::from(expiry_s) * 1_000)),
-                ..BrokerMessage::clone(&self.message)
-            }),
-        }
+        let expiry_ms = self.expiry_s.map(|expiry_s| i64::from(expiry_s) * 1_000);
+        Arc::new(BrokerMessage {
+            created_ms: now_ms,
+            expires_ms: expiry_ms.map(|expiry_ms| now_ms.saturating_add(expiry_ms)),
+            ..BrokerMessage::clone(&self.message)
+        })
+    }
+
+    /// The will with its message as it is published at `now_ms`.
+    pub(crate) fn leaving_at(self, now_ms: i64) -> Self {
+        let message = self.published_at(now_ms);
+        Self { message, ..self }
     }
 }
 
@@ -114,20 +119,37 @@ impl SessionInner {
         self.link.as_ref().is_some_and(|link| link.epoch == epoch)
     }
 
-    /// Notes a message of QoS 2; returns whether it was not known.
-    pub(crate) fn add_unreleased(&mut self, id: PacketId, is_durable: bool) -> bool {
-        let is_new = self.unreleased.iter().all(|one| one.id != id);
-        if is_new {
-            self.unreleased.push(UnreleasedMessage { id, is_durable });
+    /// Notes a message of QoS 2, unless it is known.
+    pub(crate) fn add_unreleased(&mut self, id: PacketId, is_durable: bool) {
+        if let Err(place) = self.place_unreleased(id) {
+            self.unreleased
+                .insert(place, UnreleasedMessage { id, is_durable });
         }
-        is_new
     }
 
     /// Notes that the record of a message of QoS 2 is durable.
     pub(crate) fn mark_unreleased_durable(&mut self, id: PacketId) {
-        if let Some(message) = self.unreleased.iter_mut().find(|one| one.id == id) {
+        if let Ok(place) = self.place_unreleased(id)
+            && let Some(message) = self.unreleased.get_mut(place)
+        {
             message.is_durable = true;
         }
+    }
+
+    /// Forgets a message of QoS 2.
+    pub(crate) fn remove_unreleased(&mut self, id: PacketId) {
+        if let Ok(place) = self.place_unreleased(id) {
+            self.unreleased.remove(place);
+        }
+    }
+
+    /// Returns a message of QoS 2 that its publisher has yet to release.
+    pub(crate) fn unreleased(&self, id: PacketId) -> Option<&UnreleasedMessage> {
+        self.unreleased.get(self.place_unreleased(id).ok()?)
+    }
+
+    fn place_unreleased(&self, id: PacketId) -> Result<usize, usize> {
+        self.unreleased.binary_search_by_key(&id, |one| one.id)
     }
 
     /// Wakes the connection, unless it was woken already.

@@ -20,6 +20,15 @@ fn options(qos: QoS) -> DeliveryOptions {
     }
 }
 
+/// Insists that the bytes are those of the messages that are here, and in flight.
+fn weigh(queue: &MessageQueue) {
+    let bytes = |messages: &mut dyn Iterator<Item = &QueuedMessage>| {
+        messages.map(QueuedMessage::memory).sum::<usize>()
+    };
+    assert_eq!(queue.bytes, bytes(&mut queue.head.iter().chain(&queue.tail)));
+    assert_eq!(queue.sent_bytes(), bytes(&mut queue.head.iter().take(queue.sent)));
+}
+
 fn queue(count: u64) -> MessageQueue {
     let mut queue = MessageQueue::default();
     for number in 0..count {
@@ -48,7 +57,9 @@ fn drain(queue: &mut MessageQueue, rows: &mut Rows) -> Vec<String> {
         seen.push(String::from_utf8(next.message.payload.to_vec()).expect("text"));
         let id = packet_id_of(next.number);
         queue.mark_sent();
+        weigh(queue);
         assert!(queue.settle(id).is_some());
+        weigh(queue);
     }
 }
 
@@ -59,6 +70,7 @@ impl Rows {
     fn checkpoint(&mut self, queue: &mut MessageQueue) {
         let mut changes = BrokerChanges::default();
         queue.checkpoint(1, &mut changes);
+        weigh(queue);
         for (_, key, row) in changes.rows {
             let number = u64::from_be_bytes(key[8..].try_into().expect("a key"));
             match row {
@@ -73,12 +85,12 @@ impl Rows {
 fn messages_that_were_left_to_the_store_come_back_in_their_order() {
     let (mut queue, mut rows) = (queue(10), Rows::default());
     rows.checkpoint(&mut queue);
-    queue.release(2);
+    queue.release(2, usize::MAX);
     for number in 10..14 {
         queue.push(message(&number.to_string()), options(QoS::ExactlyOnce), true);
     }
     rows.checkpoint(&mut queue);
-    queue.release(2);
+    queue.release(2, usize::MAX);
     queue.push(message("14"), options(QoS::ExactlyOnce), true);
     assert_eq!((queue.len(), queue.head.len(), queue.tail.len()), (15, 2, 1));
     let expected: Vec<_> = (0..15).map(|number| number.to_string()).collect();
@@ -141,7 +153,7 @@ fn a_checkpoint_leaves_out_what_is_not_durable_and_the_journal_brings_it_back() 
     queue.push(message("2"), options(QoS::AtLeastOnce), true);
     rows.checkpoint(&mut queue);
     assert_eq!(rows.0.keys().copied().collect::<Vec<_>>(), [0, 2]);
-    queue.release(0);
+    queue.release(0, usize::MAX);
     queue.mark_durable(open);
     assert_eq!(drain(&mut queue, &mut rows), ["0", "open", "2"]);
 
@@ -217,7 +229,7 @@ fn what_was_sent_is_not_left_to_the_store_before_a_connection_begins() {
         .map(|(number, row)| QueuedMessage::decode(*number, row));
     let page = page.collect::<Option<Vec<_>>>().expect("rows");
     restored.add_page(&range, page, true);
-    restored.release(1);
+    restored.release(1, usize::MAX);
     assert!(!restored.has_sent_in_store());
     assert_eq!(restored.begin_connection().len(), 5);
     assert_eq!(drain(&mut restored, &mut rows), ["5", "6", "7", "8"]);
@@ -242,10 +254,36 @@ fn the_oldest_message_goes_first_wherever_it_is() {
     let (mut queue, mut rows) = (queue(6), Rows::default());
     queue.mark_sent();
     rows.checkpoint(&mut queue);
-    queue.release(1);
+    queue.release(1, usize::MAX);
     queue.push(message("6"), options(QoS::AtLeastOnce), true);
     // 0 is in flight, 1 in memory, 2 to 5 in the store.
     assert!(queue.drop_oldest() && queue.drop_oldest());
     rows.checkpoint(&mut queue);
     assert_eq!(drain(&mut queue, &mut rows), ["3", "4", "5", "6"]);
+}
+
+#[test]
+fn no_more_bytes_stay_than_are_kept() {
+    let (mut queue, mut rows) = (queue(10), Rows::default());
+    let one = message("0").memory();
+    rows.checkpoint(&mut queue);
+    queue.mark_sent();
+    queue.release(8, 3 * one);
+    weigh(&queue);
+    assert_eq!((queue.bytes, queue.sent_bytes()), (4 * one, one));
+    assert!(queue.settle(packet_id_of(0)).is_some());
+    queue.push(message("far"), options(QoS::AtLeastOnce), true);
+    weigh(&queue);
+    assert!(queue.drop_oldest());
+    weigh(&queue);
+    queue.withdraw(10);
+    weigh(&queue);
+    assert_eq!(
+        drain(&mut queue, &mut rows),
+        ["2", "3", "4", "5", "6", "7", "8", "9"]
+    );
+    queue.push(message("last"), options(QoS::AtLeastOnce), true);
+    queue.clear();
+    weigh(&queue);
+    assert_eq!(queue.bytes, 0);
 }
