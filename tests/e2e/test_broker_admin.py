@@ -10,6 +10,7 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from harness.broker import BrokerClient
 from harness.people import create_tenancy
 from harness.rest import Rest, unique
 from harness.server import SYSADMIN, Server, eventually, run_cli, split_address
@@ -245,6 +246,17 @@ def test_retained_messages_are_found_and_stay_deleted(server, sysadmin, join):
     server.start()
     found = rows(server.rest(*SYSADMIN), "/api/retained-msg/v2", **of_place)
     assert [row["topic"] for row in found] == [f"{place}/0", f"{place}/2"]
+
+
+def test_a_will_is_as_old_as_its_publication(server, sysadmin, join):
+    topic, publisher = unique("will"), join()
+    client = BrokerClient(server.broker_address, will={"topic": f"{topic}/will", "payload": "gone", "retain": True})
+    assert client.connect() == 0
+    publisher.publish(f"{topic}/before", "still there", retain=True)
+    client.vanish()
+    found = eventually(lambda: len(found := rows(sysadmin, "/api/retained-msg/v2", topicName=topic)) == 2 and found)
+    created = {row["topic"]: row["createdTime"] for row in found}
+    assert created[f"{topic}/will"] >= created[f"{topic}/before"]
 
 
 def test_queues_and_statistics_count(server, sysadmin, join):
