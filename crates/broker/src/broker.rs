@@ -20,7 +20,6 @@ use crate::limits::{MessageLimits, has_room};
 use crate::log::{BrokerRecord, PublishedRecord, push};
 use crate::message::BrokerMessage;
 use crate::options::Options;
-use crate::packets::BATCH_BYTES;
 use crate::queue::DeliveryOptions;
 use crate::retained::RetainedMessages;
 use crate::session::{BrokerSession, SessionInner, SessionMember};
@@ -426,7 +425,6 @@ impl Broker {
     ) -> bool {
         let (mut found, mut scratch, mut batch) = (TopicMatches::default(), Vec::new(), RecordBatch::new());
         let mut pending = PendingPublications::new(self.clone());
-        let mut is_durable = true;
         for (publisher, message) in messages {
             if message.retain {
                 self.retain(message);
@@ -436,20 +434,11 @@ impl Broker {
             if !record.is_empty() {
                 push(&BrokerRecord::Published(record), &mut scratch, &mut batch);
             }
-            if batch.as_bytes().len() >= BATCH_BYTES {
-                is_durable &= self.settle_own(&mut batch, &mut pending).await;
-            }
         }
-        is_durable &= self.settle_own(&mut batch, &mut pending).await;
-        is_durable
-    }
-
-    async fn settle_own(&self, batch: &mut RecordBatch, pending: &mut PendingPublications) -> bool {
         let mut is_durable = true;
         if !batch.is_empty() {
             pending.begin_append();
-            is_durable = self.append_durably(batch).await.is_ok();
-            batch.clear();
+            is_durable = self.append_durably(&batch).await.is_ok();
         }
         pending.settle(is_durable);
         is_durable

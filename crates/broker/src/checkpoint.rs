@@ -39,6 +39,8 @@ const LEFT_OUT_NUMBERS: u64 = 16_384;
 const CHANGES_BYTES: usize = 16 << 20;
 /// Rows deleted at a time.
 const DELETED_ROWS: usize = 10_000;
+/// Rows of messages that their clients have received, which are changed at a time at the start.
+const REPLAYED_ROWS: usize = 10_000;
 /// Bytes of records read at a time at the start.
 const REPLAY_BYTES: usize = 4 << 20;
 /// Pause after a checkpoint that failed.
@@ -438,6 +440,9 @@ impl Broker {
                         let record = bytes.ok().and_then(BrokerRecord::decode);
                         let record = record.ok_or(BrokerStartError::Unreadable("journal"))?;
                         self.apply_record(record, sessions, &mut rows);
+                        if rows.changes.bytes() >= CHANGES_BYTES || rows.received.len() >= REPLAYED_ROWS {
+                            self.store_replayed(std::mem::take(&mut rows))?;
+                        }
                     }
                     self.store_replayed(rows)?;
                     next = Some(records.next);
@@ -546,6 +551,9 @@ impl Broker {
         let mut changes = BrokerChanges::default();
         for (session, number) in rows.received {
             self.note_received(session, number, &mut changes)?;
+            if changes.bytes() >= CHANGES_BYTES {
+                apply(&std::mem::take(&mut changes))?;
+            }
         }
         apply(&changes)
     }

@@ -122,7 +122,8 @@ impl RetainedBacklog {
 
     /// Adds a message; returns whether there was room.
     pub(crate) fn push(&mut self, message: Arc<BrokerMessage>, options: DeliveryOptions) -> bool {
-        let most = self.broker.options.max_retained;
+        // Those of a client's filters, of which two may match the same topics; and of two such clients.
+        let most = self.broker.options.max_retained.saturating_mul(2);
         let limit = most.saturating_mul(2);
         if self.messages.len() >= most {
             return false;

@@ -10,7 +10,7 @@ use crate::broker::Broker;
 use crate::connection::BrokerConnection;
 use crate::driver::{OUT_BYTES, TurnBuffers};
 use crate::message::BrokerMessage;
-use crate::queue::{DeliveryOptions, packet_id_of};
+use crate::queue::{DeliveryOptions, MessageQueue, packet_id_of};
 use crate::session::{BrokerSession, SessionInner};
 
 /// Messages that wait for a client, from which on no retained messages are added.
@@ -42,6 +42,18 @@ struct DeliveryPass<'a> {
     sent_bytes: u64,
 }
 
+impl Broker {
+    /// Whether what is on its way to a client leaves room for another message.
+    fn may_send(&self, queue: &MessageQueue) -> bool {
+        queue.sent_bytes() < self.options.queue_memory.as_usize()
+    }
+
+    /// Whether a retained message that waits for a client may join its queue.
+    fn takes_backlog(&self, queue: &MessageQueue) -> bool {
+        queue.len() < BACKLOG_QUEUE && queue.waiting_bytes() < self.options.queue_memory.as_usize()
+    }
+}
+
 impl BrokerConnection {
     /// Whether something could be sent that is not in the output yet.
     pub(crate) fn has_more(&self) -> bool {
@@ -49,9 +61,12 @@ impl BrokerConnection {
             return true;
         }
         let inner = self.open.session.lock();
+        let broker = &self.open.broker;
         !inner.direct.is_empty()
-            || (!self.backlog.is_empty() && inner.queue.len() < BACKLOG_QUEUE)
-            || (self.mqtt.can_send() && (inner.queue.next().is_some() || inner.queue.missing().is_some()))
+            || (!self.backlog.is_empty() && broker.takes_backlog(&inner.queue))
+            || (self.mqtt.can_send()
+                && broker.may_send(&inner.queue)
+                && (inner.queue.next().is_some() || inner.queue.missing().is_some()))
     }
 
     /// Adds messages to the output. Returns whether the next ones have to be read from the store first.
@@ -84,9 +99,7 @@ impl BrokerConnection {
             last = pass.send_queued(&mut inner);
             match last {
                 QueueStep::Done => continue,
-                QueueStep::Idle
-                    if inner.queue.len() < BACKLOG_QUEUE
-                        && inner.queue.waiting_bytes() < broker.options.queue_memory.as_usize() => {}
+                QueueStep::Idle if broker.takes_backlog(&inner.queue) => {}
                 _ => break,
             }
             let Some((message, options)) = self.backlog.pop() else {
@@ -169,7 +182,7 @@ impl DeliveryPass<'_> {
 
     /// Sends the next message of the queue.
     fn send_queued(&mut self, inner: &mut SessionInner) -> QueueStep {
-        if !self.mqtt.can_send() || inner.queue.sent_bytes() >= self.broker.options.queue_memory.as_usize() {
+        if !self.mqtt.can_send() || !self.broker.may_send(&inner.queue) {
             return QueueStep::Idle;
         }
         let Some(queued) = inner.queue.next() else {

@@ -317,7 +317,8 @@ impl ConnectionDriver for BrokerDriver {
         }
         if turn.readiness.woken {
             Self::look_up(connection, turn);
-            if connection.end.is_some() && connection.phase != ClientPhase::Committing {
+            let is_left_alone = matches!(connection.phase, ClientPhase::Committing | ClientPhase::Ending);
+            if connection.end.is_some() && !is_left_alone {
                 return match connection.written {
                     0 => self.write(connection, turn),
                     _ => NextTurn::Close,
@@ -346,6 +347,10 @@ impl ConnectionDriver for BrokerDriver {
                 self.deliver(connection, turn)
             }
             ClientOutcome::Silence(at) if connection.watched == Some(at) => {
+                if connection.comes_back {
+                    // It was away, and was not heard meanwhile.
+                    return self.turn(connection, turn);
+                }
                 if matches!(connection.phase, ClientPhase::Draining | ClientPhase::Ending) {
                     return NextTurn::Close;
                 }
@@ -357,7 +362,7 @@ impl ConnectionDriver for BrokerDriver {
                     .deadline_ms()
                     .is_some_and(|deadline_ms| deadline_ms <= self.buffers.now_ms);
                 if is_over
-                    && connection.phase == ClientPhase::Reading
+                    && matches!(connection.phase, ClientPhase::Reading | ClientPhase::Writing)
                     && !std::mem::replace(&mut connection.is_last_look, true)
                 {
                     // What has come while this process stood still counts.

@@ -14,6 +14,7 @@ use crate::broker::{Broker, SessionMap};
 use crate::client::ConnectionInfo;
 use crate::log::{BrokerRecord, OpenedRecord, push};
 use crate::message::BrokerMessage;
+use crate::packets::BATCH_BYTES;
 use crate::queue::MessageQueue;
 use crate::session::{
     BrokerSession, ClientLink, NEVER_EXPIRES, SessionInner, SessionMember, StoredSubscription, StoredWill,
@@ -486,7 +487,12 @@ impl Broker {
 
     /// Publishes wills.
     pub(crate) async fn publish_wills(self: &Arc<Self>, wills: Vec<DueWill>) {
-        for some in wills.chunks(WILLS_AT_A_TIME) {
+        let mut rest = &wills[..];
+        while let Some((some, behind)) = rest.split_at_checked(wills_at_a_time(rest)) {
+            if some.is_empty() {
+                return;
+            }
+            rest = behind;
             if !self.publish_own(some).await {
                 // They are published after the next start.
                 continue;
@@ -504,6 +510,17 @@ impl Broker {
             }
         }
     }
+}
+
+/// How many of the first wills become durable together.
+fn wills_at_a_time(wills: &[DueWill]) -> usize {
+    let mut bytes = 0;
+    let fit = wills.iter().take(WILLS_AT_A_TIME).take_while(|(_, message)| {
+        let has_room = bytes < BATCH_BYTES;
+        bytes += message.memory();
+        has_room
+    });
+    fit.count()
 }
 
 /// When a session that is away ends; milliseconds since 1970.

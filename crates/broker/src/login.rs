@@ -329,8 +329,6 @@ async fn open_session(
     request: OpenRequest,
     due: &mut Vec<DueWill>,
 ) -> Result<(OpenSession, bool), Refused> {
-    // A client that is refused under load only comes back at once.
-    broker.ready().await;
     let OpenedSession {
         session,
         epoch,

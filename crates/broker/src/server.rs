@@ -60,8 +60,8 @@ pub struct BrokerServer {
     /// Stores what has changed a last time.
     stop: watch::Sender<bool>,
     pub(crate) loops: EventLoopGroup<BrokerConnection>,
-    /// Ends when the last checkpoint is stored.
-    keeping: parking_lot::Mutex<Option<tokio::task::JoinHandle<()>>>,
+    /// Ends when the last checkpoint is stored, and says whether it is.
+    keeping: parking_lot::Mutex<Option<tokio::task::JoinHandle<bool>>>,
 }
 
 impl BrokerServer {
@@ -92,7 +92,8 @@ impl BrokerServer {
         // has taken are given out again.
         let consumer = store_changes(&broker, consumer, stop.subscribe()).await;
         let consumer = consumer.ok_or(BrokerStartError::Unreadable("changes"))?;
-        let keeping = tokio::spawn(keep(broker.clone(), consumer, stop.subscribe()));
+        let closing = watch::Sender::new(false);
+        let keeping = tokio::spawn(keep(broker.clone(), consumer, stop.subscribe(), closing.clone()));
         tokio::spawn(watch_due(broker.clone(), stop.subscribe()));
         tokio::spawn(crate::sys::run(broker.clone(), stop.subscribe()));
         info!(
@@ -111,7 +112,7 @@ impl BrokerServer {
             partial_budget: PartialBudget::new(options.partial_memory.as_usize()),
             // The fixed header takes up to five bytes.
             max_packet: u32::try_from(options.max_packet.0 + 5).unwrap_or(u32::MAX),
-            closing: watch::Sender::new(false),
+            closing,
             stop,
             loops,
             broker,
@@ -128,10 +129,7 @@ impl BrokerServer {
     /// ended.
     pub async fn stop(&self, patience: Duration) -> bool {
         self.closing.send_replace(true);
-        let sessions: Vec<_> = self.broker.sessions.read().values().cloned().collect();
-        for session in sessions {
-            session.lock().close_link(ReasonCode::ServerShuttingDown);
-        }
+        end_connections(&self.broker);
         let connections = u32::try_from(permits_of(&self.broker.options)).unwrap_or(u32::MAX);
         let ended = timeout(patience.mul_f64(0.5), self.permits.acquire_many(connections))
             .await
@@ -139,10 +137,17 @@ impl BrokerServer {
         self.stop.send_replace(true);
         let keeping = self.keeping.lock().take();
         let kept = match keeping {
-            Some(keeping) => timeout(patience.mul_f64(0.5), keeping).await.is_ok(),
+            Some(keeping) => matches!(timeout(patience.mul_f64(0.5), keeping).await, Ok(Ok(true))),
             None => true,
         };
         ended && kept
+    }
+}
+
+fn end_connections(broker: &Broker) {
+    let sessions: Vec<_> = broker.sessions.read().values().cloned().collect();
+    for session in sessions {
+        session.lock().close_link(ReasonCode::ServerShuttingDown);
     }
 }
 
@@ -169,15 +174,21 @@ async fn store_changes(
         }
         Ok(None) => {}
         Err(error) => {
-            error!(%error, "a checkpoint of the broker has failed: what comes is kept in the journal alone until the next start");
+            error!(%error, "a checkpoint of the broker has failed: it serves nobody until the next start, which has everything from its journal");
             return None;
         }
     }
     Some(consumer)
 }
 
-/// Stores what has changed until the broker stops, and once more then.
-async fn keep(broker: Arc<Broker>, mut consumer: Box<dyn JournalConsumer>, mut stop: watch::Receiver<bool>) {
+/// Stores what has changed until the broker stops, and once more then. Returns whether all is stored; the broker takes no clients
+/// any more if that has come to an early end.
+async fn keep(
+    broker: Arc<Broker>,
+    mut consumer: Box<dyn JournalConsumer>,
+    mut stop: watch::Receiver<bool>,
+    closing: watch::Sender<bool>,
+) -> bool {
     let mut ticks = tokio::time::interval(CHECKPOINT_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -188,11 +199,15 @@ async fn keep(broker: Arc<Broker>, mut consumer: Box<dyn JournalConsumer>, mut s
         };
         match store_changes(&broker, consumer, stop.clone()).await {
             Some(given_back) => consumer = given_back,
-            // What it had taken out of memory is in the journal, and nothing may be forgotten there.
-            None => return,
+            // What is not stored is in the journal, which must not grow for ever.
+            None => {
+                closing.send_replace(true);
+                end_connections(&broker);
+                return false;
+            }
         }
         if is_over {
-            return;
+            return true;
         }
     }
 }

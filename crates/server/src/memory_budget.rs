@@ -29,7 +29,7 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
     let api = &config.api;
     let series = &config.series;
     let connections = u64::from(config.sql.readers + config.sql.list_readers) + WRITERS;
-    vec![
+    let mut parts = vec![
         ("api.answer-memory", api.answer_memory.0),
         ("public images", fieldline_api::PUBLIC_MEMORY.0),
         ("api.request-memory", api.request_memory.0),
@@ -60,7 +60,11 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
         ("ota.cache", config.ota.cache.0),
         ("previews of images", fieldline_entities::services::PREVIEW_MEMORY),
         ("credentials of broker clients", client_credentials(config)),
-    ]
+    ];
+    if config.broker.is_enabled() {
+        parts.push(("broker.partial-memory", config.broker.partial_memory.0));
+    }
+    parts
 }
 
 /// What log-ins of clients of the broker take that have credentials of their own.
@@ -121,5 +125,8 @@ mod tests {
         config.api.answer_memory = ByteSize(config.api.answer_memory.0 + 1_000);
         config.http.device_body_memory = ByteSize(config.http.device_body_memory.0 + 1_000);
         assert_eq!(total(&config).0, before + 3_000);
+        let before = total(&config).0;
+        config.broker.listen = Some(([127, 0, 0, 1], 0).into());
+        assert!(total(&config).0 >= before + config.broker.partial_memory.0);
     }
 }

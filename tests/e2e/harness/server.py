@@ -273,10 +273,13 @@ class Server:
 
     def mqtt_connections(self) -> int:
         """Open file descriptors of the process that are sockets of its MQTT port, in whatever state."""
+        return self.sockets_at(self.mqtt_address[1])
+
+    def sockets_at(self, port: int) -> int:
+        """Open file descriptors of the process that are sockets of such a port, in whatever state."""
         folder = Path(f"/proc/{self.process.pid}")
         lines = [line.split() for line in (folder / "net/tcp").read_text().splitlines()[1:]]
-        port = f":{self.mqtt_address[1]:04X}"
-        sockets = {f"socket:[{fields[9]}]" for fields in lines if fields[1].endswith(port)}
+        sockets = {f"socket:[{fields[9]}]" for fields in lines if fields[1].endswith(f":{port:04X}")}
         held = 0
         for descriptor in (folder / "fd").iterdir():
             with contextlib.suppress(FileNotFoundError):
