@@ -52,6 +52,8 @@ test("an argument is a value of another entity, of the owner, or of the tenant; 
     const answer = page.waitForResponse((one) => one.url().endsWith("/api/calculatedField") && one.request().method() === "POST");
     await page.getByRole("button", { name: "Save" }).click();
     expect((await answer).status()).toBe(200);
+    // The page has taken it in, and opens with it again.
+    await expect(page.getByText("Saved", { exact: true }).first()).toBeVisible();
   };
   await choose("Whose value", "A device");
   await choose("Device", "Outdoors");

@@ -55,6 +55,8 @@ export function EntityForm({ kind, entity: newest, onSaved, onCancel }: Props): 
       }
       throw error;
     }
+    // Before the page is told: opened again now, it has nothing to give back.
+    dropDraft(draft);
     setDirty(false);
     await onSaved();
     return undefined;
