@@ -7,18 +7,16 @@ use std::time::Duration;
 
 use fieldline_codec::PacketId;
 use fieldline_codec::topic::TopicFilter;
-use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{
-    BrokerChanges, BrokerTable, ConsumerEvent, JournalConsumer, JournalError, Offset, StoreError, StoreResult,
+    BrokerChanges, BrokerTable, JournalConsumer, JournalError, Offset, StoreError, StoreResult,
 };
-use fieldline_model::record;
 use rustc_hash::FxHashMap;
-use tracing::{error, warn};
+use tracing::error;
 
 use crate::broker::{Broker, UnstoredChanges};
 use crate::log::{
-    BrokerRecord, PublishedRecord, client_type_code, put_connection, put_subscription, put_will,
-    read_client_type, read_connection, read_subscription, read_will,
+    client_type_code, put_connection, put_subscription, put_will, read_client_type, read_connection,
+    read_subscription, read_will,
 };
 use crate::message::BrokerMessage;
 use crate::queue::{MessageQueue, QueueExtent, QueuedMessage, row_key};
@@ -36,18 +34,12 @@ const PAGE_BYTES: usize = 1 << 20;
 /// between two checkpoints.
 const LEFT_OUT_NUMBERS: u64 = 16_384;
 /// Bytes of changes from which on they are stored before more are collected.
-const CHANGES_BYTES: usize = 16 << 20;
+pub(crate) const CHANGES_BYTES: usize = 16 << 20;
 /// Rows deleted at a time.
 const DELETED_ROWS: usize = 10_000;
-/// Rows of messages that their clients have received, which are changed at a time at the start.
-const REPLAYED_ROWS: usize = 10_000;
-/// Bytes of records read at a time at the start.
-const REPLAY_BYTES: usize = 4 << 20;
 /// Pause after a checkpoint that failed.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const VERSION: u8 = 1;
-
-static ORPHAN_GATE: LogGate = LogGate::new(2);
 
 /// Why the broker cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -149,15 +141,7 @@ fn repeat(is_over: &dyn Fn() -> bool, call: impl Fn() -> StoreResult<()>) -> Opt
 }
 
 /// Stored sessions by their numbers, while they are restored.
-type RestoredSessions = FxHashMap<u64, Arc<BrokerSession>>;
-
-/// What records change of messages that are in the store only.
-#[derive(Default)]
-struct ReplayedRows {
-    changes: BrokerChanges,
-    /// Messages that their clients have received: the number of the session, and that of the message.
-    received: Vec<(u64, u64)>,
-}
+pub(crate) type RestoredSessions = FxHashMap<u64, Arc<BrokerSession>>;
 
 impl Broker {
     /// Stores what has changed. Waits for the disk; a failure is repeated until it succeeds or `is_over` says so. Returns
@@ -210,6 +194,7 @@ impl Broker {
         repeat(is_over, || self.store.apply(&changes))?;
         for session in sessions {
             let keep = if session.is_connected() { KEPT_MESSAGES } else { 0 };
+            // A client that has acknowledged all that is on its way has the next of these at once.
             let keep_bytes = self.options.queue_memory.as_usize() / 2;
             session.lock().queue.release(keep, keep_bytes);
         }
@@ -385,7 +370,7 @@ impl Broker {
         Some(session)
     }
 
-    fn restored_session(
+    pub(crate) fn restored_session(
         &self,
         number: u64,
         client_id: &str,
@@ -399,7 +384,7 @@ impl Broker {
         session
     }
 
-    fn add_to_trie(
+    pub(crate) fn add_to_trie(
         &self,
         session: &Arc<BrokerSession>,
         filter: &str,
@@ -414,195 +399,61 @@ impl Broker {
             self.subscriptions.write().insert(parsed, subscriber);
         }
     }
+}
 
-    async fn replay(
-        &self,
-        sessions: &mut RestoredSessions,
-    ) -> Result<Box<dyn JournalConsumer>, BrokerStartError> {
-        let mut members = self.journal.subscribe(self.partition.queue, "broker", 1)?;
-        let Some(mut consumer) = members.pop() else {
-            return Err(BrokerStartError::Unreadable("journal"));
-        };
-        let end = self.journal.end(self.partition);
-        let stored = self.store.position()?;
-        let mut next = None;
-        while next.is_none_or(|next| next < end) {
-            match consumer.next(REPLAY_BYTES).await? {
-                ConsumerEvent::Assigned(partitions) => {
-                    let committed = partitions.first().map_or(Offset(0), |(_, offset)| *offset);
-                    let from = stored.unwrap_or(committed).max(committed).min(end);
-                    consumer.seek(self.partition, from)?;
-                    next = Some(from);
-                }
-                ConsumerEvent::Records(records) => {
-                    let mut rows = ReplayedRows::default();
-                    for bytes in record::split(&records.bytes) {
-                        let record = bytes.ok().and_then(BrokerRecord::decode);
-                        let record = record.ok_or(BrokerStartError::Unreadable("journal"))?;
-                        self.apply_record(record, sessions, &mut rows);
-                        if rows.changes.bytes() >= CHANGES_BYTES || rows.received.len() >= REPLAYED_ROWS {
-                            self.store_replayed(std::mem::take(&mut rows))?;
-                        }
-                    }
-                    self.store_replayed(rows)?;
-                    next = Some(records.next);
-                }
-                ConsumerEvent::Unreadable(_, error) => return Err(error.into()),
-                ConsumerEvent::Revoked(_) => {}
-                ConsumerEvent::Closed => return Err(BrokerStartError::Unreadable("journal")),
-            }
-        }
-        Ok(consumer)
-    }
+#[cfg(test)]
+mod tests {
+    use fieldline_codec::QoS;
+    use tokio::time::timeout;
 
-    fn apply_record(&self, record: BrokerRecord, sessions: &mut RestoredSessions, rows: &mut ReplayedRows) {
-        match record {
-            BrokerRecord::Published(record) => self.apply_published(record, sessions, &mut rows.changes),
-            BrokerRecord::Received { session, number } => {
-                if let Some(session) = sessions.get(&session) {
-                    let mut inner = session.lock();
-                    inner.is_changed = true;
-                    if !inner.queue.replay_received(number) {
-                        rows.received.push((session.number, number));
-                    }
-                }
-            }
-            BrokerRecord::Released { session, packet_id } => {
-                if let Some(session) = sessions.get(&session) {
-                    session.lock().remove_unreleased(packet_id);
-                }
-            }
-            BrokerRecord::Unreleased { session, packet_id } => {
-                if let Some(session) = sessions.get(&session) {
-                    session.lock().add_unreleased(packet_id, true);
-                }
-            }
-            BrokerRecord::Opened(opened) => {
-                let session = sessions.entry(opened.session).or_insert_with(|| {
-                    let queue = MessageQueue::default();
-                    self.restored_session(opened.session, &opened.client_id, opened.expiry_s, queue)
-                });
-                let mut inner = session.lock();
-                inner.client_type = opened.client_type;
-                inner.expiry_s = opened.expiry_s;
-                inner.will = opened.will;
-                inner.connection = opened.connection;
-                inner.will_due_ms = None;
-                inner.was_connected = true;
-                inner.is_changed = true;
-            }
-            BrokerRecord::Subscribed {
-                session,
-                filter,
-                subscription,
-            } => {
-                if let Some(session) = sessions.get(&session) {
-                    let mut inner = session.lock();
-                    inner.is_changed = true;
-                    self.add_to_trie(session, &filter, subscription);
-                    inner.subscriptions.insert(filter, subscription);
-                }
-            }
-            BrokerRecord::Unsubscribed { session, filter } => {
-                if let Some(session) = sessions.get(&session) {
-                    let mut inner = session.lock();
-                    inner.is_changed = true;
-                    inner.subscriptions.remove(&filter);
-                    if let Ok(parsed) = TopicFilter::parse(&filter) {
-                        self.subscriptions.write().remove(parsed, session.number);
-                    }
-                }
-            }
-            BrokerRecord::Closed {
-                session,
-                at_ms,
-                expiry_s,
-                will_due_ms,
-            } => {
-                if let Some(session) = sessions.get(&session) {
-                    let mut inner = session.lock();
-                    inner.was_connected = false;
-                    inner.disconnected_ms = at_ms;
-                    inner.expiry_s = expiry_s;
-                    inner.will_due_ms = will_due_ms;
-                    inner.is_changed = true;
-                    if will_due_ms.is_none() {
-                        inner.will = None;
-                    }
-                }
-            }
-            BrokerRecord::Removed { session } => {
-                if let Some(session) = sessions.remove(&session) {
-                    let mut by_client = self.sessions.write();
-                    // Nothing is appended: the record is this one.
-                    self.end_session(&mut by_client, &session, &mut record::RecordBatch::new());
-                }
-            }
-        }
-    }
+    use super::*;
+    use crate::options::Options;
+    use crate::testing::{BrokerFixture, message};
 
-    /// Stores what records have changed of messages that are in the store only.
-    fn store_replayed(&self, rows: ReplayedRows) -> StoreResult<()> {
-        let apply = |changes: &BrokerChanges| match changes.rows.is_empty() {
-            true => Ok(()),
-            false => self.store.apply(changes),
-        };
-        apply(&rows.changes)?;
-        let mut changes = BrokerChanges::default();
-        for (session, number) in rows.received {
-            self.note_received(session, number, &mut changes)?;
-            if changes.bytes() >= CHANGES_BYTES {
-                apply(&std::mem::take(&mut changes))?;
-            }
-        }
-        apply(&changes)
-    }
-
-    fn apply_published(
-        &self,
-        record: PublishedRecord,
-        sessions: &RestoredSessions,
-        changes: &mut BrokerChanges,
-    ) {
-        if record.is_retained {
-            self.retain(&record.message);
-        }
-        if let Some((session, id)) = record.unreleased
-            && let Some(session) = sessions.get(&session)
-        {
-            session.lock().add_unreleased(id, true);
-        }
-        for (session, number, options) in record.deliveries {
-            let Some(session) = sessions.get(&session) else {
-                if let Some(suppressed) = ORPHAN_GATE.open() {
-                    warn!(
-                        session,
-                        suppressed, "a message waits for a session that is not there"
-                    );
-                }
-                continue;
+    #[tokio::test]
+    async fn many_messages_of_a_session_go_with_it() {
+        let count = 2 * DELETED_ROWS as u64 + 1;
+        let fixture = BrokerFixture::new(Options {
+            queue_messages: count,
+            ..Options::default()
+        });
+        fixture.open_away("c", "a", 1).await;
+        let small = message("a", b"1", QoS::AtLeastOnce);
+        let (_, mut pending) = fixture.route((0..count).map(|_| small.clone()));
+        pending.settle(true);
+        let rows = || {
+            let mut rows = 0;
+            let mut count = |_: &[u8], _: &[u8]| {
+                rows += 1;
+                true
             };
-            let mut inner = session.lock();
-            let may_be_sent = inner.was_connected;
-            let in_flight = self.options.max_in_flight;
-            let row = inner
-                .queue
-                .replay(number, &record.message, options, may_be_sent, in_flight);
-            if let Some(row) = row {
-                changes.put(BrokerTable::Queued, row_key(session.number, number), row);
-            }
-        }
+            let all = (&[][..], &[u8::MAX; 17][..]);
+            fixture
+                .broker
+                .store
+                .scan(BrokerTable::Queued, all.0..all.1, &mut count)
+                .expect("rows");
+            rows
+        };
+        fixture.checkpoint();
+        assert_eq!(rows(), count);
+        fixture.open("c", 0);
+        fixture.checkpoint();
+        assert_eq!(rows(), 0);
     }
 
-    /// Notes in the row of a message that its client has received it.
-    fn note_received(&self, session: u64, number: u64, changes: &mut BrokerChanges) -> StoreResult<()> {
-        let (from, until) = (row_key(session, number), row_key(session, number + 1));
-        self.store
-            .scan(BrokerTable::Queued, &from..&until, &mut |key, row| {
-                if let Some(row) = QueuedMessage::received_row(row) {
-                    changes.put(BrokerTable::Queued, key, row);
-                }
-                false
-            })
+    #[tokio::test]
+    async fn a_checkpoint_does_not_wait_for_its_time_when_there_is_much_to_store() {
+        let fixture = BrokerFixture::new(Options::default());
+        fixture.open_away("c", "a", 1).await;
+        let is_early = || timeout(Duration::ZERO, fixture.broker.has_much_unstored.notified());
+        let large = message("a", &[0; 1 << 20], QoS::AtLeastOnce);
+        drop(fixture.route((0..63).map(|_| large.clone())));
+        assert!(is_early().await.is_err());
+        drop(fixture.route([large.clone()]));
+        assert!(is_early().await.is_ok());
+        fixture.checkpoint();
+        drop(fixture.route((0..63).map(|_| large.clone())));
+        assert!(is_early().await.is_err(), "what is stored counts no more");
     }
 }

@@ -265,3 +265,35 @@ impl BrokerConnection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fieldline_codec::QoS;
+
+    use super::*;
+    use crate::options::Options;
+    use crate::testing::{BrokerFixture, message};
+
+    #[test]
+    fn retained_messages_that_wait_are_bounded_for_each_client_and_for_all() {
+        let fixture = BrokerFixture::new(Options {
+            max_retained: 3,
+            ..Options::default()
+        });
+        let options = DeliveryOptions {
+            qos: QoS::AtMostOnce,
+            retain: true,
+            subscription_ids: Box::new([]),
+        };
+        let one = message("a", b"1", QoS::AtMostOnce);
+        let fill = |backlog: &mut RetainedBacklog| {
+            (0..20)
+                .filter(|_| backlog.push(one.clone(), options.clone()))
+                .count()
+        };
+        let mut clients = [(); 3].map(|()| RetainedBacklog::new(fixture.broker.clone()));
+        assert_eq!(clients.each_mut().map(fill), [6, 6, 0]);
+        assert!(clients[0].pop().is_some());
+        assert_eq!(fill(&mut clients[2]), 1);
+    }
+}

@@ -23,12 +23,15 @@ mod options;
 mod packets;
 mod paging;
 mod queue;
+mod replay;
 mod retained;
 mod server;
 mod session;
 mod stats;
 mod subscriptions;
 mod sys;
+#[cfg(test)]
+mod testing;
 mod wire;
 
 pub use checkpoint::BrokerStartError;

@@ -151,9 +151,7 @@ impl Broker {
             let will = inner.will.take();
             inner.will_due_ms = None;
             if let Some(will) = will.filter(|will| !goes_on || will.delay_s == 0) {
-                let will = will.leaving_at(self.clock.now_ms());
-                due.push((session.clone(), will.message.clone()));
-                inner.leaving_will = Some(will);
+                due.push((session.clone(), inner.begin_will(will, self.clock.now_ms())));
             }
             if !goes_on {
                 drop(inner);
@@ -272,9 +270,7 @@ impl Broker {
         if let Some(will) = inner.will.take() {
             let delay_s = will.delay_s.min(expiry_s);
             if delay_s == 0 {
-                let will = will.leaving_at(now_ms);
-                due.push((session.clone(), will.message.clone()));
-                inner.leaving_will = Some(will);
+                due.push((session.clone(), inner.begin_will(will, now_ms)));
             } else {
                 inner.will = Some(will);
                 inner.will_due_ms = Some(now_ms + i64::from(delay_s) * 1_000);
@@ -468,9 +464,7 @@ impl Broker {
                 inner.is_changed = true;
                 self.note(&session, &mut inner);
                 if let Some(will) = inner.will.take() {
-                    let will = will.leaving_at(now_ms);
-                    wills.push((session.clone(), will.message.clone()));
-                    inner.leaving_will = Some(will);
+                    wills.push((session.clone(), inner.begin_will(will, now_ms)));
                 }
             }
             if ends_at(&inner).is_some_and(|at_ms| at_ms <= now_ms) {
@@ -488,10 +482,8 @@ impl Broker {
     /// Publishes wills.
     pub(crate) async fn publish_wills(self: &Arc<Self>, wills: Vec<DueWill>) {
         let mut rest = &wills[..];
-        while let Some((some, behind)) = rest.split_at_checked(wills_at_a_time(rest)) {
-            if some.is_empty() {
-                return;
-            }
+        while !rest.is_empty() {
+            let (some, behind) = rest.split_at(wills_at_a_time(rest));
             rest = behind;
             if !self.publish_own(some).await {
                 // They are published after the next start.
@@ -499,20 +491,16 @@ impl Broker {
             }
             for (session, published) in some {
                 let mut inner = session.lock();
-                // Another one may have begun to leave meanwhile.
-                let is_it = |will: &StoredWill| Arc::ptr_eq(&will.message, published);
-                if !inner.leaving_will.as_ref().is_some_and(is_it) {
-                    continue;
+                if inner.end_will(published) {
+                    inner.is_changed = true;
+                    self.note(session, &mut inner);
                 }
-                inner.leaving_will = None;
-                inner.is_changed = true;
-                self.note(session, &mut inner);
             }
         }
     }
 }
 
-/// How many of the first wills become durable together.
+/// How many of the first wills become durable together; one at least, if there is one.
 fn wills_at_a_time(wills: &[DueWill]) -> usize {
     let mut bytes = 0;
     let fit = wills.iter().take(WILLS_AT_A_TIME).take_while(|(_, message)| {
@@ -530,4 +518,41 @@ pub(crate) fn ends_at(inner: &SessionInner) -> Option<i64> {
             .disconnected_ms
             .saturating_add(i64::from(inner.expiry_s) * 1_000)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_codec::QoS;
+
+    use super::*;
+    use crate::options::Options;
+    use crate::testing::{BrokerFixture, message};
+
+    #[test]
+    fn wills_are_published_together_up_to_a_size() {
+        let session = BrokerFixture::new(Options::default()).open("c", 60).session;
+        let wills = |count: usize, bytes: usize| -> Vec<DueWill> {
+            let will = message("a", &vec![0; bytes], QoS::AtLeastOnce);
+            (0..count).map(|_| (session.clone(), will.clone())).collect()
+        };
+        assert_eq!(wills_at_a_time(&wills(2 * WILLS_AT_A_TIME, 10)), WILLS_AT_A_TIME);
+        assert_eq!(wills_at_a_time(&wills(20, BATCH_BYTES / 4)), 4);
+        assert_eq!(wills_at_a_time(&wills(20, 2 * BATCH_BYTES)), 1);
+    }
+
+    #[test]
+    fn the_end_of_a_will_is_not_that_of_the_next_one() {
+        let session = BrokerFixture::new(Options::default()).open("c", 60).session;
+        let mut inner = session.lock();
+        let will = |payload: &[u8]| StoredWill {
+            message: message("a", payload, QoS::AtLeastOnce),
+            delay_s: 0,
+            expiry_s: Some(5),
+        };
+        let first = inner.begin_will(will(b"1"), 1_000);
+        assert_eq!((first.created_ms, first.expires_ms), (1_000, Some(6_000)));
+        let second = inner.begin_will(will(b"2"), 2_000);
+        assert!(!inner.end_will(&first) && inner.leaving_will.is_some());
+        assert!(inner.end_will(&second) && inner.leaving_will.is_none());
+    }
 }

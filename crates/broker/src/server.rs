@@ -11,6 +11,7 @@ use fieldline_core::ports::{
 };
 use fieldline_event_loop::{EventLoopGroup, TrustedProxies};
 use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinError;
 use tokio::time::timeout;
 use tracing::{error, info, warn};
 
@@ -80,7 +81,7 @@ impl BrokerServer {
             partition,
             ports.store,
         ));
-        let consumer = broker.restore().await?;
+        let mut consumer = broker.restore().await?;
         let options = &broker.options;
         let stop = watch::Sender::new(false);
         let for_loops = broker.clone();
@@ -90,8 +91,9 @@ impl BrokerServer {
         let connections = permits_of(options);
         // What the restored positions say is stored before anything new is appended: the offsets of records that a crash
         // has taken are given out again.
-        let consumer = store_changes(&broker, consumer, stop.subscribe()).await;
-        let consumer = consumer.ok_or(BrokerStartError::Unreadable("changes"))?;
+        store_changes(&broker, &mut consumer, stop.subscribe())
+            .await
+            .map_err(std::io::Error::other)?;
         let closing = watch::Sender::new(false);
         let keeping = tokio::spawn(keep(broker.clone(), consumer, stop.subscribe(), closing.clone()));
         tokio::spawn(watch_due(broker.clone(), stop.subscribe()));
@@ -157,28 +159,24 @@ fn permits_of(options: &Options) -> usize {
         .clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize))
 }
 
-/// Stores what has changed, and lets the journal forget what lies before. Returns the consumer, unless the checkpoint has
-/// panicked: then nobody knows any more what is stored.
+/// Stores what has changed, and lets the journal forget what lies before. Returns whether all is stored.
+///
+/// # Errors
+/// The checkpoint has panicked: nobody knows any more what is stored.
 async fn store_changes(
     broker: &Arc<Broker>,
-    mut consumer: Box<dyn JournalConsumer>,
+    consumer: &mut Box<dyn JournalConsumer>,
     stop: watch::Receiver<bool>,
-) -> Option<Box<dyn JournalConsumer>> {
+) -> Result<bool, JoinError> {
     let storing = broker.clone();
-    let stored = tokio::task::spawn_blocking(move || storing.checkpoint(&|| *stop.borrow())).await;
-    match stored {
-        Ok(Some(position)) => {
-            if let Err(error) = consumer.commit(broker.partition, position).await {
-                warn!(%error, "the broker's journal does not take the position");
-            }
-        }
-        Ok(None) => {}
-        Err(error) => {
-            error!(%error, "a checkpoint of the broker has failed: it serves nobody until the next start, which has everything from its journal");
-            return None;
-        }
+    let stored = tokio::task::spawn_blocking(move || storing.checkpoint(&|| *stop.borrow())).await?;
+    let Some(position) = stored else {
+        return Ok(false);
+    };
+    if let Err(error) = consumer.commit(broker.partition, position).await {
+        warn!(%error, "the broker's journal does not take the position");
     }
-    Some(consumer)
+    Ok(true)
 }
 
 /// Stores what has changed until the broker stops, and once more then. Returns whether all is stored; the broker takes no clients
@@ -197,17 +195,16 @@ async fn keep(
             () = broker.has_much_unstored.notified() => false,
             _ = stop.wait_for(|stop| *stop) => true,
         };
-        match store_changes(&broker, consumer, stop.clone()).await {
-            Some(given_back) => consumer = given_back,
-            // What is not stored is in the journal, which must not grow for ever.
-            None => {
+        match store_changes(&broker, &mut consumer, stop.clone()).await {
+            Ok(is_stored) if is_over => return is_stored,
+            Ok(_) => {}
+            Err(error) => {
+                error!(%error, "a checkpoint of the broker has failed: it serves nobody until the next start, which has everything from its journal");
+                // Which must not grow for ever.
                 closing.send_replace(true);
                 end_connections(&broker);
                 return false;
             }
-        }
-        if is_over {
-            return true;
         }
     }
 }
@@ -225,5 +222,102 @@ async fn watch_due(broker: Arc<Broker>, mut stop: watch::Receiver<bool>) {
         broker.run_due();
         let (sessions, retained) = (broker.sessions.read().len(), broker.retained.read().count());
         broker.stats.report(sessions, retained);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    use fieldline_core::clock::SystemClock;
+    use fieldline_core::ports::{
+        BrokerChanges, BrokerTable, Offset, StoreError, StoreErrorKind, StoreResult,
+    };
+    use fieldline_journal::EmbeddedJournal;
+    use fieldline_storage::broker::EmbeddedBrokerStore;
+
+    use super::*;
+
+    const FAILS: u8 = 1;
+    const PANICS: u8 = 2;
+
+    /// A store that breaks when it is told to.
+    struct BreakingStore {
+        store: EmbeddedBrokerStore,
+        how: AtomicU8,
+    }
+
+    impl BrokerStore for BreakingStore {
+        fn position(&self) -> StoreResult<Option<Offset>> {
+            self.store.position()
+        }
+
+        fn apply(&self, changes: &BrokerChanges) -> StoreResult<()> {
+            match self.how.load(Ordering::Relaxed) {
+                FAILS => Err(StoreError::new(StoreErrorKind::Unavailable, "broken")),
+                PANICS => panic!("broken"),
+                _ => self.store.apply(changes),
+            }
+        }
+
+        fn scan(
+            &self,
+            table: BrokerTable,
+            keys: Range<&[u8]>,
+            visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+        ) -> StoreResult<()> {
+            self.store.scan(table, keys, visit)
+        }
+    }
+
+    async fn start(dir: &tempfile::TempDir) -> (Arc<BrokerServer>, Arc<BreakingStore>) {
+        let journal_options = fieldline_journal::Options::default();
+        let journal =
+            EmbeddedJournal::open(&dir.path().join("journal"), &journal_options).expect("a journal");
+        let store = Arc::new(BreakingStore {
+            store: EmbeddedBrokerStore::open(&dir.path().join("store")).expect("a store"),
+            how: AtomicU8::new(0),
+        });
+        let ports = BrokerPorts {
+            clock: Arc::new(SystemClock),
+            journal: Arc::new(journal),
+            store: store.clone(),
+            authenticator: Arc::new(BridgeAccess),
+            proxies: TrustedProxies::default(),
+        };
+        let server = BrokerServer::start(Options::default(), ports)
+            .await
+            .expect("a broker");
+        (server, store)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_checkpoint_that_panics_closes_the_broker() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (server, store) = start(&dir).await;
+        let mut closing = server.closing.subscribe();
+        assert!(!*closing.borrow());
+        store.how.store(PANICS, Ordering::Relaxed);
+        let is_closed = timeout(
+            Duration::from_secs(30),
+            closing.wait_for(|is_closing| *is_closing),
+        )
+        .await
+        .is_ok();
+        assert!(is_closed);
+        assert!(!server.stop(Duration::from_secs(10)).await, "not all is stored");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_stop_says_whether_all_is_stored() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (server, store) = start(&dir).await;
+        store.how.store(FAILS, Ordering::Relaxed);
+        assert!(!server.stop(Duration::from_secs(20)).await);
+        drop((server, store));
+        let other = tempfile::tempdir().expect("a directory");
+        let (server, _store) = start(&other).await;
+        assert!(server.stop(Duration::from_secs(20)).await);
     }
 }

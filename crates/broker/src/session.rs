@@ -40,12 +40,6 @@ impl StoredWill {
             ..BrokerMessage::clone(&self.message)
         })
     }
-
-    /// The will with its message as it is published at `now_ms`.
-    pub(crate) fn leaving_at(self, now_ms: i64) -> Self {
-        let message = self.published_at(now_ms);
-        Self { message, ..self }
-    }
 }
 
 /// A subscription of a session.
@@ -117,6 +111,23 @@ impl SessionInner {
     /// Whether a connection still has the session.
     pub(crate) fn belongs_to(&self, epoch: u64) -> bool {
         self.link.as_ref().is_some_and(|link| link.epoch == epoch)
+    }
+
+    /// Notes that a will begins to be published; returns the message. Until it is durable, the will is stored as one that is due.
+    pub(crate) fn begin_will(&mut self, will: StoredWill, now_ms: i64) -> Arc<BrokerMessage> {
+        let message = will.published_at(now_ms);
+        self.leaving_will = Some(StoredWill {
+            message: message.clone(),
+            ..will
+        });
+        message
+    }
+
+    /// Notes that a message is durable; returns whether it was the will that left last.
+    pub(crate) fn end_will(&mut self, message: &Arc<BrokerMessage>) -> bool {
+        self.leaving_will
+            .take_if(|will| Arc::ptr_eq(&will.message, message))
+            .is_some()
     }
 
     /// Notes a message of QoS 2, unless it is known.

@@ -1,131 +1,19 @@
 use std::net::IpAddr;
-use std::time::Duration;
 
-use fieldline_codec::{ConnectPacket, MqttProperty, MqttPropertyBuf, MqttProtocolVersion};
-use fieldline_core::clock::SystemClock;
-use fieldline_core::ports::{BrokerClientType, BrokerCountOrder, Journal, Partition};
-use fieldline_journal::EmbeddedJournal;
+use fieldline_core::ports::{BrokerClientType, BrokerCountOrder};
 use fieldline_model::page::SortOrder;
-use fieldline_storage::broker::EmbeddedBrokerStore;
 
 use super::*;
-use crate::broker::PendingPublications;
-use crate::lifecycle::{ClientEnd, OpenRequest, OpenedSession};
 use crate::options::Options;
 use crate::queue::DeliveryOptions;
-use crate::subscriptions::TopicMatches;
+use crate::testing::{BrokerFixture, message, plain};
 
-/// A broker on files, without listeners.
-struct Fixture {
-    admin: BrokerAdministration,
-    _dir: tempfile::TempDir,
-}
-
-impl Fixture {
-    fn new(options: Options) -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let journal_options = fieldline_journal::Options::default();
-        let journal =
-            EmbeddedJournal::open(&dir.path().join("journal"), &journal_options).expect("a journal");
-        let queue = journal.open_queue("broker", 1).expect("a queue");
-        let store = EmbeddedBrokerStore::open(&dir.path().join("store")).expect("a store");
-        let broker = Broker::new(
-            options,
-            Arc::new(SystemClock),
-            Arc::new(journal),
-            Partition { queue, index: 0 },
-            Arc::new(store),
-        );
-        Self {
-            admin: BrokerAdministration::new(Arc::new(broker)),
-            _dir: dir,
-        }
-    }
-
-    fn broker(&self) -> &Broker {
-        &self.admin.broker
-    }
-
-    fn open(&self, client_id: &str, expiry_s: u32) -> OpenedSession {
-        let connect = ConnectPacket {
-            username: Some("me"),
-            clean_start: expiry_s == 0,
-            ..ConnectPacket::new(MqttProtocolVersion::V5, client_id)
-        };
-        let request = OpenRequest {
-            rules: None,
-            client_type: match client_id.starts_with("app") {
-                true => BrokerClientType::Application,
-                false => BrokerClientType::Device,
-            },
-            client_id: client_id.into(),
-            clean_start: connect.clean_start,
-            expiry_s,
-            will: None,
-            connection: ConnectionInfo::of(&connect, IpAddr::from([192, 0, 2, 7]), 30, 1_000),
-        };
-        let opened = self.broker().open(request, &mut Vec::new());
-        opened.unwrap_or_else(|error| panic!("{client_id}: {error:?}"))
-    }
-
-    fn close(&self, opened: &OpenedSession) {
-        let end = ClientEnd {
-            publishes_will: false,
-            expiry_s: None,
-        };
-        self.broker()
-            .close(&opened.session, opened.epoch, end, &mut Vec::new());
-    }
-
-    async fn subscribe(&self, client_id: &str, filters: &[&str]) {
-        let wanted = filters.iter().map(|filter| plain(filter, 1)).collect();
-        let replaced = self.admin.replace_subscriptions(client_id, wanted).await;
-        assert_eq!(replaced, Ok(()));
-    }
-
-    fn publish(&self, topic: &str, payload: &[u8], qos: QoS) {
-        let publisher = self.open("publisher", 0);
-        let message = message(topic, payload, qos);
-        let mut pending = PendingPublications::new(self.admin.broker.clone());
-        let mut found = TopicMatches::default();
-        self.broker()
-            .route(&publisher.session, None, &message, &mut found, &mut pending);
-        pending.settle(true);
-        self.close(&publisher);
-    }
-
-    async fn clients(&self, filter: BrokerSessionFilter, link: PageLink) -> Vec<String> {
-        let page = self.admin.sessions(filter, link).await.expect("a page");
-        page.data
-            .iter()
-            .map(|row| String::from(&*row.client_id))
-            .collect()
-    }
-}
-
-fn plain(filter: &str, qos: u8) -> BrokerSubscription {
-    BrokerSubscription {
-        filter: filter.into(),
-        qos,
-        no_local: false,
-        retain_as_published: false,
-        retain_handling: 0,
-        id: None,
-    }
-}
-
-fn message(topic: &str, payload: &[u8], qos: QoS) -> Arc<BrokerMessage> {
-    let mut properties = MqttPropertyBuf::new();
-    properties
-        .push(MqttProperty::UserProperty("a", "b"))
-        .expect("valid");
-    let publish = PublishPacket {
-        qos,
-        retain: true,
-        properties: properties.as_properties(),
-        ..PublishPacket::new(topic, payload)
-    };
-    Arc::new(BrokerMessage::of(&publish, topic, 5_000))
+async fn clients(fixture: &BrokerFixture, filter: BrokerSessionFilter, link: PageLink) -> Vec<String> {
+    let page = fixture.admin.sessions(filter, link).await.expect("a page");
+    page.data
+        .iter()
+        .map(|row| String::from(&*row.client_id))
+        .collect()
 }
 
 fn sorted(property: &str, order: SortOrder) -> PageLink {
@@ -138,7 +26,7 @@ fn sorted(property: &str, order: SortOrder) -> PageLink {
 
 #[tokio::test]
 async fn sessions_are_listed_filtered_and_sorted() {
-    let fixture = Fixture::new(Options::default());
+    let fixture = BrokerFixture::new(Options::default());
     for client_id in ["b", "a", "app1"] {
         fixture.open(client_id, 60);
     }
@@ -195,21 +83,21 @@ async fn sessions_are_listed_filtered_and_sorted() {
             vec![],
         ),
     ] {
-        assert_eq!(fixture.clients(filter, PageLink::first(10)).await, expected);
+        assert_eq!(clients(&fixture, filter, PageLink::first(10)).await, expected);
     }
     let link = PageLink {
         text_search: Some("AW".to_owned()),
         ..PageLink::first(10)
     };
-    assert_eq!(fixture.clients(none(), link).await, ["away"]);
+    assert_eq!(clients(&fixture, none(), link).await, ["away"]);
     let by_count = sorted("subscriptionsCount", SortOrder::Desc);
     assert_eq!(
-        fixture.clients(none(), by_count).await,
+        clients(&fixture, none(), by_count).await,
         ["b", "a", "app1", "away"]
     );
     let by_client = sorted("clientId", SortOrder::Desc);
     assert_eq!(
-        fixture.clients(none(), by_client).await,
+        clients(&fixture, none(), by_client).await,
         ["b", "away", "app1", "a"]
     );
     let unknown = fixture
@@ -226,7 +114,7 @@ async fn sessions_are_listed_filtered_and_sorted() {
 
 #[tokio::test]
 async fn a_list_of_many_sessions_has_each_once() {
-    let fixture = Fixture::new(Options::default());
+    let fixture = BrokerFixture::new(Options::default());
     for number in 0..2_500 {
         fixture.open(&format!("client{number:04}"), 0);
     }
@@ -236,7 +124,7 @@ async fn a_list_of_many_sessions_has_each_once() {
             page,
             ..PageLink::first(1_000)
         };
-        seen.extend(fixture.clients(BrokerSessionFilter::default(), link).await);
+        seen.extend(clients(&fixture, BrokerSessionFilter::default(), link).await);
     }
     let expected: Vec<_> = (0..2_500).map(|number| format!("client{number:04}")).collect();
     assert_eq!(seen, expected);
@@ -244,7 +132,7 @@ async fn a_list_of_many_sessions_has_each_once() {
 
 #[tokio::test]
 async fn a_session_is_shown_and_removed_only_while_its_client_is_away() {
-    let fixture = Fixture::new(Options::default());
+    let fixture = BrokerFixture::new(Options::default());
     let opened = fixture.open("c", 60);
     fixture.subscribe("c", &["a/+"]).await;
     let shown = fixture.admin.session("c").expect("a session");
@@ -281,12 +169,12 @@ async fn a_session_is_shown_and_removed_only_while_its_client_is_away() {
     );
     assert_eq!(fixture.admin.remove_session("c", Some(id)).await, Ok(()));
     assert_eq!(fixture.admin.session("c"), None);
-    assert_eq!(fixture.broker().subscriptions.read().count(), 0);
+    assert_eq!(fixture.broker.subscriptions.read().count(), 0);
 }
 
 #[tokio::test]
 async fn subscriptions_are_replaced_and_found() {
-    let fixture = Fixture::new(Options::default());
+    let fixture = BrokerFixture::new(Options::default());
     for client_id in ["a", "b", "app1"] {
         fixture.open(client_id, 60);
     }
@@ -372,7 +260,7 @@ async fn subscriptions_are_replaced_and_found() {
 
 #[tokio::test]
 async fn subscriptions_that_make_no_sense_change_nothing() {
-    let fixture = Fixture::new(Options {
+    let fixture = BrokerFixture::new(Options {
         max_subscriptions: 2,
         ..Options::default()
     });
@@ -411,13 +299,13 @@ async fn subscriptions_that_make_no_sense_change_nothing() {
 
 #[tokio::test]
 async fn retained_messages_are_listed_and_deleted() {
-    let fixture = Fixture::new(Options::default());
+    let fixture = BrokerFixture::new(Options::default());
     for (topic, payload, qos) in [
         ("b", "Two", QoS::AtLeastOnce),
         ("a", "one", QoS::AtMostOnce),
         ("c/d", "three", QoS::ExactlyOnce),
     ] {
-        assert!(fixture.broker().retain(&message(topic, payload.as_bytes(), qos)));
+        assert!(fixture.broker.retain(&message(topic, payload.as_bytes(), qos)));
     }
     let find = async |filter: BrokerRetainedFilter| {
         let page = fixture.admin.retained(filter, PageLink::first(10)).await;
@@ -456,7 +344,7 @@ async fn retained_messages_are_listed_and_deleted() {
 
 #[tokio::test]
 async fn messages_are_counted_for_their_clients() {
-    let fixture = Fixture::new(Options {
+    let fixture = BrokerFixture::new(Options {
         queue_messages: 2,
         ..Options::default()
     });
@@ -481,26 +369,10 @@ async fn messages_are_counted_for_their_clients() {
 /// What a restart has to bring back is stored and read again.
 #[tokio::test]
 async fn the_last_connection_is_known_after_a_restart() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let mut fixture = BrokerFixture::new(Options::default());
     let mut ids = Vec::new();
     for round in 0..3 {
-        let journal_options = fieldline_journal::Options::default();
-        let journal =
-            EmbeddedJournal::open(&dir.path().join("journal"), &journal_options).expect("a journal");
-        let queue = journal.open_queue("broker", 1).expect("a queue");
-        let store = EmbeddedBrokerStore::open(&dir.path().join("store")).expect("a store");
-        let broker = Arc::new(Broker::new(
-            Options::default(),
-            Arc::new(SystemClock),
-            Arc::new(journal),
-            Partition { queue, index: 0 },
-            Arc::new(store),
-        ));
-        let consumer = broker.restore().await.expect("a broker");
-        let fixture = Fixture {
-            admin: BrokerAdministration::new(broker.clone()),
-            _dir: tempfile::tempdir().expect("a directory"),
-        };
+        fixture = fixture.restarted().await;
         match round {
             0 => {
                 let opened = fixture.open("c", 60);
@@ -508,24 +380,20 @@ async fn the_last_connection_is_known_after_a_restart() {
                 fixture.subscribe("c", &["a"]).await;
             }
             // From the journal, and from the store then.
-            _ => assert!(broker.checkpoint(&|| false).is_some()),
+            _ => fixture.checkpoint(),
         }
         let shown = fixture.admin.session("c").expect("a session");
         assert_eq!(shown.info.address, Some(IpAddr::from([192, 0, 2, 7])));
         assert_eq!((shown.keep_alive_s, shown.username.as_deref()), (30, Some("me")));
-        assert_eq!(fixture.broker().subscriptions.read().count(), 1);
+        assert_eq!(fixture.broker.subscriptions.read().count(), 1);
         ids.push(shown.info.session_id);
-        drop(consumer);
-        broker.journal.close().await;
-        drop(fixture);
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(!ids[0].is_nil() && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
 }
 
 #[test]
 fn messages_of_qos_0_that_do_not_fit_are_counted_for_their_client() {
-    let fixture = Fixture::new(Options {
+    let fixture = BrokerFixture::new(Options {
         direct_messages: 1,
         ..Options::default()
     });
@@ -539,7 +407,7 @@ fn messages_of_qos_0_that_do_not_fit_are_counted_for_their_client() {
         let message = message("a", b"1", QoS::AtMostOnce);
         assert!(
             fixture
-                .broker()
+                .broker
                 .enqueue(&opened.session, &message, options)
                 .is_none()
         );
