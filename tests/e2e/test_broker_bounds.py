@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 import time
 
@@ -189,3 +190,26 @@ def test_no_more_bytes_are_on_their_way_to_a_client_than_permitted(start_broker,
         reader.send(wire.puback(message.packet_id))
     reader.ping()
     assert not reader.pending
+
+
+def test_a_client_that_reads_nothing_is_cut_off_by_the_next_of_its_name(start_broker, join, raw):
+    server = start_broker()
+    publisher = join(server=server)
+    port = server.broker_address[1]
+    # Segments so small that neither side has much room for what is not read.
+    connection = socket.socket()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(10)
+    connection.connect(server.broker_address)
+    with Wire.over(connection, V5) as stalled:
+        connect_raw(stalled, "reader", keep_alive=0)
+        stalled.subscribe(("a", 0))
+        for _ in range(3_000):
+            publisher.publish("a", "x" * 100)
+        before = server.sockets_at(port)
+        again = raw(V5, server=server)
+        assert connect_raw(again, "reader", keep_alive=0) == 1
+        # The new connection instead of the old one.
+        eventually(lambda: server.sockets_at(port) == before, within=15)
+        again.ping()

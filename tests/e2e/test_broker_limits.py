@@ -493,6 +493,8 @@ BAD_SETTINGS = {
     "listen": ({"FIELDLINE_BROKER_LISTEN": "nowhere"}, ["broker", "listen"]),
     "access": ({"FIELDLINE_BROKER_ACCESS": "friends"}, ["broker", "access"]),
     "max-packet": ({"FIELDLINE_BROKER_MAX_PACKET": "10B"}, ["broker", "max-packet"]),
+    "large max-packet": ({"FIELDLINE_BROKER_MAX_PACKET": "33MiB"}, ["broker", "max-packet", "32 mib"]),
+    "queue-memory": ({"FIELDLINE_BROKER_QUEUE_MEMORY": "10B"}, ["broker", "queue-memory"]),
     "queue-messages": ({"FIELDLINE_BROKER_QUEUE_MESSAGES": "0"}, ["broker", "queue-messages"]),
     "receive-maximum": ({"FIELDLINE_BROKER_RECEIVE_MAXIMUM": "0"}, ["broker", "receive-maximum"]),
     "max-topic-levels": ({"FIELDLINE_BROKER_MAX_TOPIC_LEVELS": "0"}, ["broker", "max-topic-levels"]),

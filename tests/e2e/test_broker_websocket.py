@@ -9,12 +9,10 @@ import ssl
 
 import pytest
 
-from harness import wire
 from harness.broker import BrokerClient
 from harness.certificates import Authority
 from harness.rest import unique
-from harness.server import Server, eventually, split_address
-from harness.wire import V311
+from harness.server import Server, split_address
 
 PAYLOAD = "x" * 200_000
 
@@ -151,20 +149,3 @@ def test_a_wrong_frame_ends_its_own_connection(sockets, wrong):
     rest_of(connection)
     neighbour.sendall(frame(0x82, b"\xc0\x00") + frame(0x82, b"\xe0\x00"))
     assert frame(0x82, b"\xd0\x00", masked=False) in rest_of(neighbour)
-
-
-def test_a_client_that_reads_nothing_is_cut_off_by_the_next_of_its_name(sockets, join):
-    topic, name, publisher = unique("stalled"), "z", join(server=sockets)
-    connect = CONNECT.replace(b"\x01a", b"\x01" + name.encode())
-    stalled, _ = open_socket(
-        sockets, request() + frame(0x82, connect) + frame(0x82, wire.subscribe(V311, [(topic, 0)]))
-    )
-    port = split_address(sockets.listening["broker_websocket"])[1]
-    # More than the buffers of both sides hold, each message in a frame of its own.
-    for _ in range(2_000):
-        publisher.publish(topic, "x" * 8_000)
-    before = sockets.sockets_at(port)
-    again = join("3.1.1", name, server=sockets)
-    eventually(lambda: sockets.sockets_at(port) == before - 1)
-    assert again.gets_nothing_from(publisher)
-    stalled.close()

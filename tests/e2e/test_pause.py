@@ -13,6 +13,7 @@ import requests
 from harness import wire
 from harness.flood import Flood, check_stored
 from harness.load import TELEMETRY
+from harness.rest import unique
 from harness.server import eventually
 from harness.wire import V5, V311, Wire
 
@@ -114,3 +115,22 @@ def request_of(device, number: int) -> bytes:
     body = f'{{"n":{number}}}'
     head = f"POST /api/v1/{device.token}/telemetry HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
     return (head + body).encode()
+
+
+def test_who_was_heard_during_a_pause_stays_with_the_broker(start_broker, raw):
+    server = start_broker()
+    heard = [raw(version, server=server) for version in [V311, V5] * 10]
+    silent = raw(V5, server=server)
+    for connection in [*heard, silent]:
+        assert connection.connect(unique("client"), keep_alive=1) == 0
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        for connection in heard:
+            connection.send(wire.PING)
+        # One and a half seconds of silence are too long.
+        time.sleep(3)
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    for connection in heard:
+        connection.expect(wire.PINGRESP)
+    silent.ended(0x8D)
