@@ -85,9 +85,9 @@ format: test-install
 	cd tests/e2e && .venv/bin/ruff check --quiet && .venv/bin/ruff format --check --quiet
 
 # What clippy has to say is said while the tests are compiled. The end-to-end tests come last, so that the last line says how
-# many tests there were.
+# many tests there were. What is fuzzed for so short a time is worth little of the compiler's.
 test: test-install format test-ui test-rust test-postgres test-services
-	tests/fuzz.sh 10
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=1 tests/fuzz.sh 10
 	$(MAKE) --no-print-directory test-attacks test-browser test-e2e
 
 test-install:
@@ -112,7 +112,7 @@ test-rust: test-install
 IGNORED_TESTS = $(CARGO_TEST) --tests -- --ignored
 
 # The contract suites of the SQL stores once more, on PostgreSQL.
-test-postgres:
+test-postgres: test-install
 	tests/services/with-postgres.sh env $(IGNORED_TESTS) postgres
 
 # The clients of outside services and the rule nodes that use them, each against a real one. A test of PostgreSQL may have the
