@@ -164,7 +164,8 @@ pause: test-install build
 
 scale: test-install build
 	SCALE_SECONDS=$(SCALE_SECONDS) SCALE_KILLS=$(SCALE_KILLS) SCALE_BACK_SECONDS=$(SCALE_BACK_SECONDS) \
-		SCALE_FATES="$(SCALE_FATES)" $(E2E) -s tests/e2e/test_scale_fates.py tests/e2e/test_scale_losses.py tests/e2e/test_kafka.py $(PYTEST)
+		SCALE_FATES="$(SCALE_FATES)" $(E2E) -s tests/e2e/test_scale_fates.py tests/e2e/test_scale_losses.py tests/e2e/test_kafka.py \
+		tests/e2e/test_cassandra.py $(PYTEST)
 
 test-cassandra: test-install build
 	CASSANDRA_VERSION=$(CASSANDRA_VERSION) $(E2E) -s tests/e2e/test_cassandra.py tests/e2e/test_scale_fates.py $(PYTEST)

@@ -1,5 +1,6 @@
 """The program with its journal on Kafka, values in Cassandra, and entities and positions in PostgreSQL."""
 
+import os
 import time
 
 import pytest
@@ -12,7 +13,8 @@ from harness.postgres import create_database, postgres_server
 from harness.server import StartFailed, eventually, run_cli
 
 DEVICES = 6
-KILLS = 2
+# `make scale` sets it.
+KILLS = int(os.environ.get("SCALE_KILLS", 2))
 BASE_TS = 1_600_000_000_000
 TENANT_LOGIN = ("tenant@thingsboard.org", "tenant")
 
@@ -39,7 +41,7 @@ def check(rest, tally: Tally) -> None:
     eventually(lambda: tally.check(rest.points(tally.device.id, tally.key)) or True)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(260 + 20 * KILLS)
 def test_kills_on_kafka_and_cassandra_lose_nothing_that_was_acknowledged(make_server, settings, seed):
     with kafka_server() as kafka:
         # Small, so that rows are packed into chunks meanwhile.

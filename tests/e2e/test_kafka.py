@@ -1,5 +1,6 @@
 """The program with its journal on Kafka, and everything that is stored in PostgreSQL."""
 
+import os
 import time
 
 import pytest
@@ -12,7 +13,8 @@ from harness.postgres import create_database, postgres_server
 from harness.server import StartFailed, eventually, run_cli
 
 DEVICES = 6
-KILLS = 3
+# `make scale` sets it.
+KILLS = int(os.environ.get("SCALE_KILLS", 3))
 BASE_TS = 1_600_000_000_000
 TENANT_LOGIN = ("tenant@thingsboard.org", "tenant")
 # A broker takes its time to come back, and clients to notice.
@@ -41,7 +43,7 @@ def check(rest, tally: Tally) -> None:
     eventually(lambda: tally.check(rest.points(tally.device.id, tally.key)) or True)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(180 + 20 * KILLS)
 def test_kills_lose_nothing_that_was_acknowledged(make_server, settings, seed):
     server = make_server(env=settings)
     rest = server.start(within=60).rest()

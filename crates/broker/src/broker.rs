@@ -170,6 +170,8 @@ pub(crate) struct Broker {
     pub(crate) has_much_unstored: Notify,
     /// Sessions that are away, by number, so that what is due finds them.
     pub(crate) away: Mutex<FxHashMap<u64, Arc<BrokerSession>>>,
+    /// Clients whose queues are crowded.
+    pub(crate) congested: Arc<AtomicUsize>,
 }
 
 impl Broker {
@@ -199,6 +201,7 @@ impl Broker {
             unstored_bytes: AtomicUsize::new(0),
             has_much_unstored: Notify::new(),
             away: Mutex::default(),
+            congested: Arc::default(),
         }
     }
 
@@ -249,7 +252,13 @@ impl Broker {
         true
     }
 
-    /// Puts a message into the queues of its subscribers. Returns what has to be durable before it is acknowledged;
+    /// Finds the subscribers of a topic.
+    pub(crate) fn find_subscribers(&self, topic: &str, found: &mut TopicMatches<SessionMember>) {
+        found.clear();
+        self.subscriptions.read().collect(topic, found);
+    }
+
+    /// Puts a message into the queues of its subscribers, which were found by its topic. Returns what has to be durable before it is acknowledged;
     /// `pending` gets the messages that wait for that.
     pub(crate) fn route(
         &self,
@@ -265,11 +274,10 @@ impl Broker {
             deliveries: Vec::new(),
             message: message.clone(),
         };
-        found.clear();
-        self.subscriptions.read().collect(&message.topic, found);
         let TopicMatches { own, shared } = found;
         own.retain(|one| !one.options.no_local || one.member.0.number != publisher.number);
-        if own.is_empty() && shared.is_empty() {
+        // What the broker says of itself is for nobody in particular.
+        if own.is_empty() && shared.is_empty() && !message.topic.starts_with('$') {
             self.stats.unsubscribed.fetch_add(1, Ordering::Relaxed);
         }
         if own.len() > 1 {
@@ -344,6 +352,7 @@ impl Broker {
             self.count_dropped(session);
         }
         let number = inner.queue.push(message.clone(), options.clone(), !is_kept);
+        self.note_growth(&mut inner, is_kept);
         if is_kept {
             self.note(session, &mut inner);
             return Some((number, options));
@@ -358,12 +367,6 @@ impl Broker {
             BrokerClientType::Device => self.options.queue_messages,
             BrokerClientType::Application => self.options.application_queue_messages,
         }
-    }
-
-    /// Whether the oldest message has to go for the next one. What is kept is left to the store soon.
-    fn is_full(&self, inner: &SessionInner, is_kept: bool) -> bool {
-        inner.queue.len() >= self.queue_limit(inner)
-            || (!is_kept && inner.queue.waiting_bytes() >= self.options.queue_memory.as_usize())
     }
 
     /// Notes bytes of messages for the next checkpoint, which begins early for many.
@@ -429,6 +432,7 @@ impl Broker {
             if message.retain {
                 self.retain(message);
             }
+            self.find_subscribers(&message.topic, &mut found);
             let mut record = self.route(publisher, None, message, &mut found, &mut pending);
             record.is_retained &= !message.topic.starts_with('$');
             if !record.is_empty() {

@@ -34,6 +34,8 @@ pub(crate) enum ClientPhase {
     Reading,
     /// It waits for its records.
     Committing,
+    /// It waits until those have room who get what it publishes.
+    Held,
     /// Its records are durable, or a page of its queue has been read.
     Delivering,
     /// It waits until the client reads.
@@ -154,6 +156,19 @@ impl Drop for RetainedBacklog {
     }
 }
 
+/// A PUBLISH that waits until its subscribers have room.
+#[derive(Debug, Default)]
+pub(crate) struct PublisherHold {
+    /// Whether there is one at the beginning of the input.
+    pub(crate) is_held: bool,
+    /// Whether it may have room by now, although its connection does not wait for that yet.
+    pub(crate) is_woken: bool,
+    /// Since when, also while it tries to go on.
+    pub(crate) since: Option<Instant>,
+    /// Until when nothing waits, because one has in vain.
+    pub(crate) in_vain_until: Option<Instant>,
+}
+
 /// The connection of a client.
 pub(crate) struct BrokerConnection {
     pub(crate) stream: Socket,
@@ -176,6 +191,7 @@ pub(crate) struct BrokerConnection {
     pub(crate) phase: ClientPhase,
     /// Whether `input` may hold a whole packet.
     pub(crate) has_input: bool,
+    pub(crate) hold: PublisherHold,
     /// Messages of the last read that wait until they are durable.
     pub(crate) publications: PendingPublications,
     /// Retained messages for new subscriptions.

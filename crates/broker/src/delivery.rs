@@ -74,7 +74,10 @@ impl BrokerConnection {
         let (broker, session) = (self.open.broker.clone(), self.open.session.clone());
         let mut inner = session.lock();
         match &mut inner.link {
-            Some(link) if link.epoch == self.open.epoch => link.is_signalled = false,
+            Some(link) if link.epoch == self.open.epoch => {
+                link.is_signalled = false;
+                broker.relieve(&mut inner, session.is_persistent());
+            }
             _ => {
                 drop(inner);
                 self.refuse_taken_over();

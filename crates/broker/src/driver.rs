@@ -43,6 +43,10 @@ pub(crate) struct TurnBuffers {
     /// Whether somebody waits until they are durable.
     pub(crate) is_awaited: bool,
     pub(crate) found: TopicMatches<SessionMember>,
+    /// Whether these are the subscribers of the packet at hand already.
+    pub(crate) has_found: bool,
+    /// Whether a packet of this turn need not wait for room.
+    pub(crate) has_passed: bool,
     pub(crate) scratch: Vec<u8>,
     pub(crate) properties: MqttPropertyBuf,
     /// Milliseconds since the loop began.
@@ -85,6 +89,8 @@ impl BrokerDriver {
                 batch: RecordBatch::new(),
                 is_awaited: false,
                 found: TopicMatches::default(),
+                has_found: false,
+                has_passed: false,
                 scratch: Vec::new(),
                 properties: MqttPropertyBuf::new(),
                 now_ms: 0,
@@ -99,7 +105,7 @@ impl BrokerDriver {
         self.buffers.batch.clear();
         self.buffers.is_awaited = false;
         if std::mem::take(&mut connection.has_input) {
-            receive_kept(connection, &mut self.buffers);
+            receive_kept(connection, &mut self.buffers, turn);
         } else if turn.readiness.readable {
             match connection.stream.read(&mut self.input) {
                 Ok(0) => return close(connection),
@@ -111,13 +117,13 @@ impl BrokerDriver {
                     connection.note_activity(self.buffers.now_ms);
                     let bytes = self.input.get(..length).unwrap_or_default();
                     if connection.input.is_empty() {
-                        let used = connection.receive(bytes, &mut self.buffers);
+                        let used = connection.receive(bytes, &mut self.buffers, turn);
                         let rest = bytes.get(used..).unwrap_or_default();
                         connection.input.extend_from_slice(rest);
                         keep_rest(connection, &self.buffers);
                     } else {
                         connection.input.extend_from_slice(bytes);
-                        receive_kept(connection, &mut self.buffers);
+                        receive_kept(connection, &mut self.buffers, turn);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => turn.readiness.readable = false,
@@ -200,12 +206,27 @@ impl BrokerDriver {
         if connection.end.is_some() {
             return self.finish(connection, turn);
         }
+        if std::mem::take(&mut connection.hold.is_held) && !connection.hold.is_woken {
+            return self.hold(connection, turn.key);
+        }
         connection.phase = ClientPhase::Reading;
         if connection.has_input || turn.readiness.readable || connection.has_more() {
             NextTurn::Others
         } else {
             NextTurn::Read
         }
+    }
+
+    /// Lets a connection wait until those have room who get what it publishes, or for so long as the settings say.
+    fn hold(&mut self, connection: &mut BrokerConnection, key: ConnectionKey) -> NextTurn {
+        connection.phase = ClientPhase::Held;
+        let now = Instant::now();
+        let until = connection.hold.since.unwrap_or(now) + self.broker.options.publisher_wait.0;
+        if connection.watched.is_none_or(|at| at <= now || until < at) {
+            connection.watched = Some(until);
+            self.watched.push(Reverse((until, key)));
+        }
+        NextTurn::Outcome
     }
 
     /// Takes the buffer of an output that was written: a connection that has nothing to write needs none.
@@ -316,6 +337,7 @@ impl ConnectionDriver for BrokerDriver {
             connection.out = spare;
         }
         if turn.readiness.woken {
+            connection.hold.is_woken = true;
             Self::look_up(connection, turn);
             let is_left_alone = matches!(connection.phase, ClientPhase::Committing | ClientPhase::Ending);
             if connection.end.is_some() && !is_left_alone {
@@ -328,6 +350,7 @@ impl ConnectionDriver for BrokerDriver {
         match connection.phase {
             ClientPhase::Reading => self.read(connection, turn),
             ClientPhase::Committing => NextTurn::Outcome,
+            ClientPhase::Held => self.read(connection, turn),
             ClientPhase::Delivering => self.deliver(connection, turn),
             ClientPhase::Writing | ClientPhase::Ending => self.write(connection, turn),
             ClientPhase::Draining => self.drain(connection, turn),
@@ -354,7 +377,7 @@ impl ConnectionDriver for BrokerDriver {
                 if matches!(connection.phase, ClientPhase::Draining | ClientPhase::Ending) {
                     return NextTurn::Close;
                 }
-                if connection.phase == ClientPhase::Committing {
+                if matches!(connection.phase, ClientPhase::Committing | ClientPhase::Held) {
                     // The client waits for the broker.
                     connection.note_activity(self.buffers.now_ms);
                 }
@@ -422,9 +445,9 @@ impl ConnectionDriver for BrokerDriver {
 }
 
 /// Handles the packets of what was kept, and keeps what is left.
-fn receive_kept(connection: &mut BrokerConnection, buffers: &mut TurnBuffers) {
+fn receive_kept(connection: &mut BrokerConnection, buffers: &mut TurnBuffers, turn: &Turn<'_>) {
     let mut input = std::mem::take(&mut connection.input);
-    let used = connection.receive(&input, buffers);
+    let used = connection.receive(&input, buffers, turn);
     input.drain(..used);
     connection.input = input;
     keep_rest(connection, buffers);
@@ -436,7 +459,8 @@ fn keep_rest(connection: &mut BrokerConnection, buffers: &TurnBuffers) {
         connection.input.clear();
     }
     // What was left for the next turn may have whole packets.
-    connection.has_input = !connection.input.is_empty() && buffers.batch.as_bytes().len() >= BATCH_BYTES;
+    connection.has_input = !connection.input.is_empty()
+        && (connection.hold.is_held || buffers.batch.as_bytes().len() >= BATCH_BYTES);
     if connection.input.is_empty() || connection.input.capacity() > KEPT_BYTES.max(2 * connection.input.len())
     {
         connection.input.shrink_to_fit();

@@ -10,6 +10,7 @@ mod authentication;
 mod broker;
 mod checkpoint;
 mod client;
+mod congestion;
 mod connection;
 mod delivery;
 mod driver;

@@ -254,6 +254,7 @@ impl Broker {
         }
         let now_ms = self.clock.now_ms();
         inner.link = None;
+        inner.congestion = None;
         inner.direct.clear();
         inner.direct_bytes = 0;
         session.set_connected(false);
@@ -342,6 +343,7 @@ impl Broker {
             }
         }
         let numbers = inner.queue.clear();
+        inner.congestion = None;
         inner.direct.clear();
         if session.may_be_stored() {
             push(

@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::warn;
 
 use crate::broker::PendingPublications;
-use crate::connection::{BrokerConnection, ClientPhase, RetainedBacklog};
+use crate::connection::{BrokerConnection, ClientPhase, PublisherHold, RetainedBacklog};
 use crate::login::{ClientOrigin, ClientPeer, LoggedInClient, log_in};
 use crate::server::BrokerServer;
 
@@ -285,6 +285,7 @@ impl BrokerServer {
                 open: client.open,
                 mqtt: client.mqtt,
                 has_input: !client.rest.is_empty(),
+                hold: PublisherHold::default(),
                 input: client.rest,
                 reservation: client.reservation,
                 out: client.connack,

@@ -86,6 +86,10 @@ pub struct Options {
     /// some. As much may wait for a client whose session is not kept; beyond it the oldest are dropped. Those of other sessions
     /// wait on disk.
     pub queue_memory: ByteSize,
+    /// Longest time for which a message of QoS 1 or 2 waits with its publisher while the queues of all its subscribers are half
+    /// full. A subscriber that does not take a quarter of its queue within that time is not waited for; then, or with 0, the oldest
+    /// messages of a full queue are dropped.
+    pub publisher_wait: HumanDuration,
     /// How many messages all clients together may publish, such as `1000:1,50000:60`: 1,000 a second and 50,000 a minute. A
     /// message beyond it is refused with 0x97; before MQTT 5 its connection ends. Empty: any number.
     pub total_rate_limit: String,
@@ -140,6 +144,7 @@ impl Default for Options {
             queue_messages: 10_000,
             application_queue_messages: 10_000_000,
             queue_memory: ByteSize::mib(16),
+            publisher_wait: HumanDuration::secs(1),
             total_rate_limit: String::new(),
             incoming_rate_limit: String::new(),
             outgoing_rate_limit: String::new(),
@@ -203,6 +208,10 @@ impl Options {
             (
                 self.queue_memory.0 >= 1_024,
                 "`queue-memory` must be 1024 bytes or more",
+            ),
+            (
+                self.publisher_wait.0.as_secs() <= 60,
+                "`publisher-wait` must be 60 seconds or less",
             ),
             (self.direct_messages > 0, "`direct-messages` must be 1 or more"),
         ];

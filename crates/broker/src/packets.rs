@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use fieldline_codec::session::ServerEvent;
 use fieldline_codec::{
     Packet, PacketId, PublishPacket, QoS, ReasonCode, RetainHandling, SubackPacket, SubscribePacket,
     UnsubackPacket, UnsubscribePacket, decode_frame, topic,
 };
-
+use fieldline_event_loop::ConnectionTurn;
 use rustc_hash::FxHashSet;
 
 use crate::broker::Broker;
+use crate::congestion::PublisherTurn;
 use crate::connection::BrokerConnection;
 use crate::driver::TurnBuffers;
 use crate::lifecycle::ClientEnd;
@@ -27,10 +29,20 @@ const DURABLE_RETAINED: usize = 1_000;
 const DURABLE_RETAINED_BYTES: usize = 1 << 20;
 /// Bytes of records from which on no further packet is handled in a turn.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
+/// How many times as long as it has waited in vain a publisher does not wait again.
+const REST_AFTER_VAIN_WAIT: u32 = 10;
 
 impl BrokerConnection {
     /// Handles the whole packets of an input; returns how many bytes they take.
-    pub(crate) fn receive(&mut self, input: &[u8], buffers: &mut TurnBuffers) -> usize {
+    pub(crate) fn receive(
+        &mut self,
+        input: &[u8],
+        buffers: &mut TurnBuffers,
+        turn: &ConnectionTurn<'_, Self>,
+    ) -> usize {
+        self.hold.is_held = false;
+        self.hold.is_woken = false;
+        buffers.has_passed = false;
         let broker = self.open.broker.clone();
         let mut used = 0;
         // The rest waits for the next turn, so that the records of one fit an append.
@@ -38,6 +50,9 @@ impl BrokerConnection {
             let rest = input.get(used..).unwrap_or_default();
             match decode_frame(rest, self.mqtt.max_packet_size(), self.mqtt.version()) {
                 Ok(Some((packet, length))) => {
+                    if self.is_held(&broker, &packet, rest.len(), buffers, turn) {
+                        break;
+                    }
                     used += length;
                     self.on_packet(&broker, &packet, buffers);
                 }
@@ -46,6 +61,55 @@ impl BrokerConnection {
             }
         }
         used
+    }
+
+    /// Whether a packet has to wait until its subscribers have room for it. What follows waits, too.
+    fn is_held(
+        &mut self,
+        broker: &Broker,
+        packet: &Packet<'_>,
+        waiting: usize,
+        buffers: &mut TurnBuffers,
+        turn: &ConnectionTurn<'_, Self>,
+    ) -> bool {
+        buffers.has_found = false;
+        let Packet::Publish(publish) = packet else {
+            return false;
+        };
+        if publish.qos == QoS::AtMostOnce || !broker.has_congestion() {
+            return false;
+        }
+        broker.find_subscribers(self.mqtt.topic(publish), &mut buffers.found);
+        buffers.has_found = true;
+        let turn_of = match (self.hold.since, buffers.has_passed) {
+            (Some(since), _) => PublisherTurn::Again(since),
+            (None, true) => PublisherTurn::GoesOn,
+            (None, false) => PublisherTurn::New,
+        };
+        self.hold.is_held = self.may_wait(broker)
+            && self.reservation.resize(self.input.capacity().max(waiting))
+            && broker.holds(&buffers.found, turn_of, &|| turn.waker());
+        if self.hold.is_held {
+            self.hold.since.get_or_insert_with(Instant::now);
+            broker.stats.held.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.hold.since = None;
+            buffers.has_passed = true;
+        }
+        self.hold.is_held
+    }
+
+    /// Whether what the client publishes may wait. One that has waited in vain does not wait again soon, and two clients that
+    /// publish to each other must not wait for each other: nobody waits who has something to take.
+    fn may_wait(&mut self, broker: &Broker) -> bool {
+        let (patience, now) = (broker.options.publisher_wait.0, Instant::now());
+        let is_over = |since: Instant| now.saturating_duration_since(since) >= patience;
+        if self.hold.since.is_some_and(is_over) {
+            self.hold.in_vain_until = Some(now + patience * REST_AFTER_VAIN_WAIT);
+        }
+        !patience.is_zero()
+            && self.hold.in_vain_until.is_none_or(|until| until <= now)
+            && self.open.session.lock().queue.is_empty()
     }
 
     fn on_packet(&mut self, broker: &Arc<Broker>, packet: &Packet<'_>, buffers: &mut TurnBuffers) {
@@ -136,6 +200,9 @@ impl BrokerConnection {
             }
             Packet::Puback(ack) | Packet::Pubrec(ack) | Packet::Pubcomp(ack) => {
                 inner.queue.settle(ack.packet_id);
+                if let Some(congestion) = &mut inner.congestion {
+                    congestion.note_taken();
+                }
             }
             _ => {}
         }
@@ -211,6 +278,9 @@ impl BrokerConnection {
             inner.add_unreleased(id, false);
             drop(inner);
             self.publications.push_unreleased(&session, id);
+        }
+        if !std::mem::take(&mut buffers.has_found) {
+            broker.find_subscribers(topic, &mut buffers.found);
         }
         let record = broker.route(
             &session,

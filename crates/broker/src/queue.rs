@@ -179,6 +179,11 @@ impl MessageQueue {
         (self.head.len() + self.tail.len()) as u64 + self.stored_count
     }
 
+    /// Whether nothing waits, and nothing is in flight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Bytes of the messages that are here rather than in the store only, and not in flight.
     pub(crate) const fn waiting_bytes(&self) -> usize {
         self.bytes - self.sent_bytes

@@ -11,6 +11,7 @@ use fieldline_core::rate_limits::RateLimiter;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::client::{ClientCounters, ConnectionInfo};
+use crate::congestion::QueueCongestion;
 use crate::login::BRIDGE_PREFIX;
 use crate::message::BrokerMessage;
 use crate::queue::{DeliveryOptions, MessageQueue};
@@ -83,6 +84,8 @@ pub(crate) struct SessionInner {
     /// Messages of QoS 0.
     pub(crate) direct: VecDeque<(Arc<BrokerMessage>, DeliveryOptions)>,
     pub(crate) direct_bytes: usize,
+    /// Who waits until there is room in the queue; `None` while it is not crowded.
+    pub(crate) congestion: Option<Box<QueueCongestion>>,
     /// Messages of QoS 2 that the client has yet to release.
     pub(crate) unreleased: Vec<UnreleasedMessage>,
     pub(crate) will: Option<StoredWill>,
@@ -224,6 +227,7 @@ impl BrokerSession {
                 queue,
                 direct: VecDeque::new(),
                 direct_bytes: 0,
+                congestion: None,
                 unreleased: Vec::new(),
                 will: None,
                 leaving_will: None,

@@ -24,6 +24,8 @@ pub(crate) struct BrokerStats {
     pub(crate) dropped: AtomicU64,
     /// Messages that expired before they were sent.
     pub(crate) expired: AtomicU64,
+    /// How often a publisher had to wait until a subscriber had room.
+    pub(crate) held: AtomicU64,
     /// Clients that are connected.
     pub(crate) connected: AtomicU64,
     /// Log-ins that were refused.
@@ -52,7 +54,7 @@ fn difference(now: &BrokerStatistics, before: &BrokerStatistics) -> BrokerStatis
 }
 
 /// The names of the counters in the metrics, with what they say.
-const METRICS: [(&str, &str); 8] = [
+const METRICS: [(&str, &str); 9] = [
     (
         "broker_received_messages_total",
         "Messages that clients of the broker have published",
@@ -80,6 +82,10 @@ const METRICS: [(&str, &str); 8] = [
     (
         "broker_expired_messages_total",
         "Messages that expired before they were sent",
+    ),
+    (
+        "broker_held_publishers_total",
+        "Times that a client had to wait with what it publishes until a subscriber had room",
     ),
     (
         "broker_refused_logins_total",
@@ -144,6 +150,7 @@ impl BrokerStats {
             &self.unsubscribed,
             &self.dropped,
             &self.expired,
+            &self.held,
             &self.refused,
         ];
         for ((name, _), counter) in METRICS.iter().zip(counters) {

@@ -131,6 +131,7 @@ impl BrokerFixture {
         let mut pending = PendingPublications::new(self.broker.clone());
         let mut found = TopicMatches::default();
         let records = messages.into_iter().map(|message| {
+            self.broker.find_subscribers(&message.topic, &mut found);
             self.broker
                 .route(&publisher.session, None, &message, &mut found, &mut pending)
         });
