@@ -83,6 +83,7 @@ impl PendingPublications {
                 inner.signal();
             } else {
                 inner.queue.withdraw(number);
+                self.broker.relieve(&session, &mut inner);
             }
         }
         for (session, id) in self.unreleased.drain(..) {
@@ -274,7 +275,7 @@ impl Broker {
             deliveries: Vec::new(),
             message: message.clone(),
         };
-        let TopicMatches { own, shared } = found;
+        let TopicMatches { own, shared, .. } = found;
         own.retain(|one| !one.options.no_local || one.member.0.number != publisher.number);
         // What the broker says of itself is for nobody in particular.
         if own.is_empty() && shared.is_empty() && !message.topic.starts_with('$') {
@@ -348,11 +349,11 @@ impl Broker {
             self.count_dropped(session);
             return None;
         }
-        while self.is_full(&inner, is_kept) && inner.queue.drop_oldest() {
+        while self.is_full(session, &inner) && inner.queue.drop_oldest() {
             self.count_dropped(session);
         }
         let number = inner.queue.push(message.clone(), options.clone(), !is_kept);
-        self.note_growth(&mut inner, is_kept);
+        self.note_growth(session, &mut inner);
         if is_kept {
             self.note(session, &mut inner);
             return Some((number, options));

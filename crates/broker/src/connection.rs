@@ -17,6 +17,7 @@ use tracing::{debug, warn};
 
 use crate::authentication::ClientAuthentication;
 use crate::broker::{Broker, PendingPublications};
+use crate::hold::PublisherHold;
 use crate::lifecycle::{ClientEnd, DueWills};
 use crate::listener::ClientPermit;
 use crate::message::BrokerMessage;
@@ -154,19 +155,6 @@ impl Drop for RetainedBacklog {
             .backlog
             .fetch_sub(self.messages.len(), Ordering::Relaxed);
     }
-}
-
-/// A PUBLISH that waits until its subscribers have room.
-#[derive(Debug, Default)]
-pub(crate) struct PublisherHold {
-    /// Whether there is one at the beginning of the input.
-    pub(crate) is_held: bool,
-    /// Whether it may have room by now, although its connection does not wait for that yet.
-    pub(crate) is_woken: bool,
-    /// Since when, also while it tries to go on.
-    pub(crate) since: Option<Instant>,
-    /// Until when nothing waits, because one has in vain.
-    pub(crate) in_vain_until: Option<Instant>,
 }
 
 /// The connection of a client.

@@ -74,10 +74,7 @@ impl BrokerConnection {
         let (broker, session) = (self.open.broker.clone(), self.open.session.clone());
         let mut inner = session.lock();
         match &mut inner.link {
-            Some(link) if link.epoch == self.open.epoch => {
-                link.is_signalled = false;
-                broker.relieve(&mut inner, session.is_persistent());
-            }
+            Some(link) if link.epoch == self.open.epoch => link.is_signalled = false,
             _ => {
                 drop(inner);
                 self.refuse_taken_over();
@@ -115,6 +112,7 @@ impl BrokerConnection {
                 broker.note(&session, &mut inner);
             }
         }
+        broker.relieve(&session, &mut inner);
         drop(inner);
         pass.count();
         if last == QueueStep::Refused {

@@ -65,6 +65,8 @@ pub(crate) struct BrokerDriver {
     spare: Vec<Vec<u8>>,
     /// When connections are looked at that may have been silent for too long.
     watched: BinaryHeap<Reverse<(Instant, ConnectionKey)>>,
+    /// When connections are looked at whose messages wait for room.
+    held: BinaryHeap<Reverse<(Instant, ConnectionKey)>>,
 }
 
 /// What became of something that a connection waited for.
@@ -73,6 +75,8 @@ pub(crate) enum ClientOutcome {
     Append(Result<(), AppendError>),
     /// The time of which it was watched.
     Silence(Instant),
+    /// A message has waited as long as it may.
+    HoldOver,
 }
 
 type Turn<'a> = ConnectionTurn<'a, BrokerConnection>;
@@ -98,6 +102,7 @@ impl BrokerDriver {
             commits: PendingCommits::new(handle.waker()),
             spare: Vec::new(),
             watched: BinaryHeap::new(),
+            held: BinaryHeap::new(),
         }
     }
 
@@ -206,7 +211,9 @@ impl BrokerDriver {
         if connection.end.is_some() {
             return self.finish(connection, turn);
         }
-        if std::mem::take(&mut connection.hold.is_held) && !connection.hold.is_woken {
+        let is_held = std::mem::take(&mut connection.hold.is_held) && !connection.hold.is_woken;
+        // What was sent meanwhile has to be acknowledged, for which the client is read.
+        if is_held && connection.open.session.lock().queue.is_empty() {
             return self.hold(connection, turn.key);
         }
         connection.phase = ClientPhase::Reading;
@@ -220,11 +227,10 @@ impl BrokerDriver {
     /// Lets a connection wait until those have room who get what it publishes, or for so long as the settings say.
     fn hold(&mut self, connection: &mut BrokerConnection, key: ConnectionKey) -> NextTurn {
         connection.phase = ClientPhase::Held;
-        let now = Instant::now();
-        let until = connection.hold.since.unwrap_or(now) + self.broker.options.publisher_wait.0;
-        if connection.watched.is_none_or(|at| at <= now || until < at) {
-            connection.watched = Some(until);
-            self.watched.push(Reverse((until, key)));
+        let since = connection.hold.since().unwrap_or_else(Instant::now);
+        let until = since + self.broker.options.publisher_wait.0;
+        if connection.hold.timer.replace(until) != Some(until) {
+            self.held.push(Reverse((until, key)));
         }
         NextTurn::Outcome
     }
@@ -350,7 +356,11 @@ impl ConnectionDriver for BrokerDriver {
         match connection.phase {
             ClientPhase::Reading => self.read(connection, turn),
             ClientPhase::Committing => NextTurn::Outcome,
-            ClientPhase::Held => self.read(connection, turn),
+            ClientPhase::Held => {
+                // It was not read meanwhile.
+                connection.note_activity(self.buffers.now_ms);
+                self.read(connection, turn)
+            }
             ClientPhase::Delivering => self.deliver(connection, turn),
             ClientPhase::Writing | ClientPhase::Ending => self.write(connection, turn),
             ClientPhase::Draining => self.drain(connection, turn),
@@ -377,7 +387,7 @@ impl ConnectionDriver for BrokerDriver {
                 if matches!(connection.phase, ClientPhase::Draining | ClientPhase::Ending) {
                     return NextTurn::Close;
                 }
-                if matches!(connection.phase, ClientPhase::Committing | ClientPhase::Held) {
+                if connection.has_input || connection.phase == ClientPhase::Committing {
                     // The client waits for the broker.
                     connection.note_activity(self.buffers.now_ms);
                 }
@@ -417,10 +427,17 @@ impl ConnectionDriver for BrokerDriver {
             self.watched.pop();
             outcomes.push((key, ClientOutcome::Silence(at)));
         }
+        while let Some(&Reverse((at, key))) = self.held.peek()
+            && at <= now
+        {
+            self.held.pop();
+            outcomes.push((key, ClientOutcome::HoldOver));
+        }
     }
 
     fn next_due(&self) -> Option<Instant> {
-        self.watched.peek().map(|Reverse((at, _))| *at)
+        let timers = [self.watched.peek(), self.held.peek()];
+        timers.into_iter().flatten().map(|Reverse((at, _))| *at).min()
     }
 
     fn detach(
@@ -461,7 +478,10 @@ fn keep_rest(connection: &mut BrokerConnection, buffers: &TurnBuffers) {
     // What was left for the next turn may have whole packets.
     connection.has_input = !connection.input.is_empty()
         && (connection.hold.is_held || buffers.batch.as_bytes().len() >= BATCH_BYTES);
-    if connection.input.is_empty() || connection.input.capacity() > KEPT_BYTES.max(2 * connection.input.len())
+    let is_held = connection.hold.is_held;
+    if connection.input.is_empty()
+        || is_held
+        || connection.input.capacity() > KEPT_BYTES.max(2 * connection.input.len())
     {
         connection.input.shrink_to_fit();
     }

@@ -14,6 +14,7 @@ mod congestion;
 mod connection;
 mod delivery;
 mod driver;
+mod hold;
 mod lifecycle;
 mod limits;
 mod listener;

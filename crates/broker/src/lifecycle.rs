@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 
 use crate::broker::{Broker, SessionMap};
 use crate::client::ConnectionInfo;
+use crate::congestion::end_congestion;
 use crate::log::{BrokerRecord, OpenedRecord, push};
 use crate::message::BrokerMessage;
 use crate::packets::BATCH_BYTES;
@@ -254,7 +255,7 @@ impl Broker {
         }
         let now_ms = self.clock.now_ms();
         inner.link = None;
-        inner.congestion = None;
+        end_congestion(session, &mut inner);
         inner.direct.clear();
         inner.direct_bytes = 0;
         session.set_connected(false);
@@ -343,7 +344,7 @@ impl Broker {
             }
         }
         let numbers = inner.queue.clear();
-        inner.congestion = None;
+        end_congestion(session, &mut inner);
         inner.direct.clear();
         if session.may_be_stored() {
             push(

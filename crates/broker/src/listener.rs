@@ -17,7 +17,8 @@ use tokio_rustls::TlsAcceptor;
 use tracing::warn;
 
 use crate::broker::PendingPublications;
-use crate::connection::{BrokerConnection, ClientPhase, PublisherHold, RetainedBacklog};
+use crate::connection::{BrokerConnection, ClientPhase, RetainedBacklog};
+use crate::hold::PublisherHold;
 use crate::login::{ClientOrigin, ClientPeer, LoggedInClient, log_in};
 use crate::server::BrokerServer;
 

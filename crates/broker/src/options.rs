@@ -210,8 +210,8 @@ impl Options {
                 "`queue-memory` must be 1024 bytes or more",
             ),
             (
-                self.publisher_wait.0.as_secs() <= 60,
-                "`publisher-wait` must be 60 seconds or less",
+                self.publisher_wait.0.as_secs() <= 10,
+                "`publisher-wait` must be 10 seconds or less",
             ),
             (self.direct_messages > 0, "`direct-messages` must be 1 or more"),
         ];

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use fieldline_codec::session::ServerEvent;
 use fieldline_codec::{
@@ -13,7 +12,6 @@ use fieldline_event_loop::ConnectionTurn;
 use rustc_hash::FxHashSet;
 
 use crate::broker::Broker;
-use crate::congestion::PublisherTurn;
 use crate::connection::BrokerConnection;
 use crate::driver::TurnBuffers;
 use crate::lifecycle::ClientEnd;
@@ -29,8 +27,6 @@ const DURABLE_RETAINED: usize = 1_000;
 const DURABLE_RETAINED_BYTES: usize = 1 << 20;
 /// Bytes of records from which on no further packet is handled in a turn.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
-/// How many times as long as it has waited in vain a publisher does not wait again.
-const REST_AFTER_VAIN_WAIT: u32 = 10;
 
 impl BrokerConnection {
     /// Handles the whole packets of an input; returns how many bytes they take.
@@ -61,55 +57,6 @@ impl BrokerConnection {
             }
         }
         used
-    }
-
-    /// Whether a packet has to wait until its subscribers have room for it. What follows waits, too.
-    fn is_held(
-        &mut self,
-        broker: &Broker,
-        packet: &Packet<'_>,
-        waiting: usize,
-        buffers: &mut TurnBuffers,
-        turn: &ConnectionTurn<'_, Self>,
-    ) -> bool {
-        buffers.has_found = false;
-        let Packet::Publish(publish) = packet else {
-            return false;
-        };
-        if publish.qos == QoS::AtMostOnce || !broker.has_congestion() {
-            return false;
-        }
-        broker.find_subscribers(self.mqtt.topic(publish), &mut buffers.found);
-        buffers.has_found = true;
-        let turn_of = match (self.hold.since, buffers.has_passed) {
-            (Some(since), _) => PublisherTurn::Again(since),
-            (None, true) => PublisherTurn::GoesOn,
-            (None, false) => PublisherTurn::New,
-        };
-        self.hold.is_held = self.may_wait(broker)
-            && self.reservation.resize(self.input.capacity().max(waiting))
-            && broker.holds(&buffers.found, turn_of, &|| turn.waker());
-        if self.hold.is_held {
-            self.hold.since.get_or_insert_with(Instant::now);
-            broker.stats.held.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.hold.since = None;
-            buffers.has_passed = true;
-        }
-        self.hold.is_held
-    }
-
-    /// Whether what the client publishes may wait. One that has waited in vain does not wait again soon, and two clients that
-    /// publish to each other must not wait for each other: nobody waits who has something to take.
-    fn may_wait(&mut self, broker: &Broker) -> bool {
-        let (patience, now) = (broker.options.publisher_wait.0, Instant::now());
-        let is_over = |since: Instant| now.saturating_duration_since(since) >= patience;
-        if self.hold.since.is_some_and(is_over) {
-            self.hold.in_vain_until = Some(now + patience * REST_AFTER_VAIN_WAIT);
-        }
-        !patience.is_zero()
-            && self.hold.in_vain_until.is_none_or(|until| until <= now)
-            && self.open.session.lock().queue.is_empty()
     }
 
     fn on_packet(&mut self, broker: &Arc<Broker>, packet: &Packet<'_>, buffers: &mut TurnBuffers) {
@@ -199,8 +146,8 @@ impl BrokerConnection {
                 }
             }
             Packet::Puback(ack) | Packet::Pubrec(ack) | Packet::Pubcomp(ack) => {
-                inner.queue.settle(ack.packet_id);
-                if let Some(congestion) = &mut inner.congestion {
+                let is_settled = inner.queue.settle(ack.packet_id).is_some();
+                if let Some(congestion) = inner.congestion.as_mut().filter(|_| is_settled) {
                     congestion.note_taken();
                 }
             }
@@ -229,6 +176,15 @@ impl BrokerConnection {
         }
     }
 
+    /// Why the client may not publish to a topic, if it may not.
+    pub(crate) fn refusal_of(&self, broker: &Broker, topic: &str) -> Option<ReasonCode> {
+        if !topic::is_valid_name(topic) || topic.starts_with('$') || !broker.has_levels(topic) {
+            return Some(ReasonCode::TopicNameInvalid);
+        }
+        let is_denied = self.rules.as_ref().is_some_and(|rules| !rules.may_publish(topic));
+        is_denied.then_some(ReasonCode::NotAuthorized)
+    }
+
     fn on_publish(&mut self, broker: &Arc<Broker>, publish: &PublishPacket<'_>, buffers: &mut TurnBuffers) {
         let session = self.open.session.clone();
         let topic = self.mqtt.topic(publish);
@@ -247,11 +203,8 @@ impl BrokerConnection {
             stats.dropped.fetch_add(1, Ordering::Relaxed);
             return self.acknowledge(publish, ReasonCode::Success);
         }
-        if !topic::is_valid_name(topic) || topic.starts_with('$') || !broker.has_levels(topic) {
-            return self.refuse_publish(publish, ReasonCode::TopicNameInvalid);
-        }
-        if self.rules.as_ref().is_some_and(|rules| !rules.may_publish(topic)) {
-            return self.refuse_publish(publish, ReasonCode::NotAuthorized);
+        if let Some(code) = self.refusal_of(broker, topic) {
+            return self.refuse_publish(publish, code);
         }
         // What nobody may publish takes nothing from the others. What a bridge brings is another broker's, which would lose it.
         if !session.is_bridge() && !broker.limits.admits() {

@@ -192,6 +192,8 @@ const CONNECTED: u8 = 2;
 const STORED: u8 = 4;
 /// Its client is a bridge of this program.
 const BRIDGE: u8 = 8;
+/// Its queue is crowded.
+const CROWDED: u8 = 16;
 
 /// A session.
 #[derive(Debug)]
@@ -297,6 +299,16 @@ impl BrokerSession {
     pub(crate) fn set_connected(&self, is_connected: bool) {
         self.set(CONNECTED, is_connected);
     }
+
+    /// Whether its queue is crowded.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & CROWDED != 0
+    }
+
+    /// Notes whether its queue is crowded; the caller holds the lock.
+    pub(crate) fn set_crowded(&self, is_crowded: bool) {
+        self.set(CROWDED, is_crowded);
+    }
 }
 
 /// A session as a subscriber.
@@ -309,7 +321,9 @@ impl TrieMember for SessionMember {
     }
 
     fn state(&self) -> MemberState {
-        if self.0.is_connected() {
+        if self.0.is_connected() && self.0.is_crowded() {
+            MemberState::Crowded
+        } else if self.0.is_connected() {
             MemberState::Connected
         } else if self.0.is_persistent() {
             MemberState::Away

@@ -6,6 +6,9 @@ use fieldline_codec::SubscriptionOptions;
 use fieldline_codec::topic::TopicFilter;
 use rustc_hash::FxHashMap;
 
+/// Most members of a group that a message waits for, beside the one whose turn it is.
+const MOST_RIVALS: usize = 8;
+
 /// How well a member of a group can take a message now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MemberState {
@@ -13,6 +16,8 @@ pub(crate) enum MemberState {
     Gone,
     /// It is away, and its messages are kept.
     Away,
+    /// It is connected, but its queue is crowded.
+    Crowded,
     /// It is connected.
     Connected,
 }
@@ -45,7 +50,7 @@ struct ShareGroup<M> {
 
 impl<M: TrieMember> ShareGroup<M> {
     /// The member whose turn it is: one that is connected, else one that keeps messages.
-    fn choose(&self) -> Option<&Subscriber<M>> {
+    fn choose(&self) -> Option<(&Subscriber<M>, MemberState)> {
         let members = &self.members.0;
         let start = self.next.fetch_add(1, Ordering::Relaxed) % members.len().max(1);
         let (before, from) = members.split_at_checked(start)?;
@@ -53,14 +58,19 @@ impl<M: TrieMember> ShareGroup<M> {
         for member in from.iter().chain(before) {
             let state = member.member.state();
             if state == MemberState::Connected {
-                return Some(member);
+                return Some((member, state));
             }
             if best.is_none_or(|(_, of_best)| state > of_best) {
                 best = Some((member, state));
             }
         }
         best.filter(|(_, state)| *state != MemberState::Gone)
-            .map(|(member, _)| member)
+    }
+
+    /// Members whose queues are crowded.
+    fn crowded(&self) -> impl Iterator<Item = &Subscriber<M>> {
+        let members = self.members.0.iter();
+        members.filter(|one| one.member.state() == MemberState::Crowded)
     }
 }
 
@@ -268,6 +278,8 @@ pub(crate) struct TopicMatches<M> {
     pub(crate) own: Vec<Subscriber<M>>,
     /// Of the groups, for each the member whose turn it is.
     pub(crate) shared: Vec<Subscriber<M>>,
+    /// Further members of groups of which nobody has room: it may be their turn as soon as they have.
+    pub(crate) rivals: Vec<Subscriber<M>>,
 }
 
 impl<M> Default for TopicMatches<M> {
@@ -275,6 +287,7 @@ impl<M> Default for TopicMatches<M> {
         Self {
             own: Vec::new(),
             shared: Vec::new(),
+            rivals: Vec::new(),
         }
     }
 }
@@ -283,12 +296,21 @@ impl<M: TrieMember> TopicMatches<M> {
     pub(crate) fn clear(&mut self) {
         self.own.clear();
         self.shared.clear();
+        self.rivals.clear();
     }
 
     fn add(&mut self, end: &FilterEnd<M>) {
         self.own.extend_from_slice(&end.subscribers.0);
         for group in &end.groups {
-            self.shared.extend(group.choose().cloned());
+            let Some((member, state)) = group.choose() else {
+                continue;
+            };
+            self.shared.push(member.clone());
+            if state == MemberState::Crowded {
+                let number = member.member.number();
+                let others = group.crowded().filter(|one| one.member.number() != number);
+                self.rivals.extend(others.take(MOST_RIVALS).cloned());
+            }
         }
     }
 }
@@ -339,6 +361,8 @@ impl<M: TrieMember> SubscriptionTrie<M> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use fieldline_codec::{QoS, topic};
     use proptest::prelude::*;
 
@@ -399,6 +423,27 @@ mod tests {
         assert_eq!(found(&trie, "a/b").1, [2]);
         assert!(trie.remove(filter("$share/g/a/+"), 2));
         assert_eq!(found(&trie, "a/b"), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_group_gives_nothing_to_a_member_that_is_crowded_while_another_has_room() {
+        let mut trie = SubscriptionTrie::default();
+        let mut insert = |number, state| trie.insert(filter("$share/g/a"), subscriber(number, state));
+        insert(1, MemberState::Crowded);
+        insert(2, MemberState::Crowded);
+        insert(3, MemberState::Away);
+        insert(4, MemberState::Connected);
+        let rivals = |trie: &SubscriptionTrie<Member>| {
+            let mut found = TopicMatches::default();
+            trie.collect("a", &mut found);
+            let both = found.shared.iter().chain(&found.rivals).map(|one| one.member.0);
+            both.collect::<BTreeSet<_>>()
+        };
+        for _ in 0..8 {
+            assert_eq!(rivals(&trie), BTreeSet::from([4]));
+        }
+        assert!(trie.remove(filter("$share/g/a"), 4));
+        assert_eq!(rivals(&trie), BTreeSet::from([1, 2]), "whoever has room first");
     }
 
     fn texts(levels: &'static [&'static str]) -> impl Strategy<Value = String> {
