@@ -10,9 +10,10 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from harness.broker import BrokerClient
+from harness.broker import BrokerClient, broker_settings
+from harness.faults import Faults
 from harness.people import create_tenancy
-from harness.rest import Rest, unique
+from harness.rest import Rest, now_ms, unique
 from harness.server import SYSADMIN, Server, eventually, run_cli, split_address
 
 PAGE = {"pageSize": 100, "page": 0}
@@ -283,6 +284,55 @@ def test_queues_and_statistics_count(server, sysadmin, join):
     assert latest("nobody") == {}
 
 
+@pytest.mark.files
+def test_each_minute_of_the_statistics_is_stored(make_server, tmp_path):
+    faults = Faults(tmp_path)
+    began_ms = now_ms()
+    server = make_server(env=broker_settings(sys_interval="0s") | faults.env).start()
+    rest = server.rest(*SYSADMIN)
+    publisher = Client(server, "publisher")
+    for _ in range(3):
+        publisher.publish("a", b"1234")
+    # Whichever minute it is, it is over.
+    faults.set_clock(90)
+
+    def values(keys: str, entity: str = "total", **params) -> dict:
+        whole = {"startTs": began_ms - 60_000, "endTs": began_ms + 600_000} | params
+        return rest.get(f"/api/timeseries/{entity}/values", keys=keys, **whole).json()
+
+    def summed(key: str) -> int:
+        # A minute may have ended between two messages.
+        (point,) = values(key, agg="SUM", interval=660_000)[key]
+        return point["value"]
+
+    eventually(lambda: summed("incomingMsgs") == 3)
+    assert summed("droppedMsgs") == 3, "nobody has subscribed"
+    assert summed("processedBytes") == summed("inboundPayloadTraffic") == 12
+    newest = values("sessions,incomingMsgs", limit=1)
+    (last,) = newest["sessions"]
+    assert last["value"] == 1 and last["ts"] % 60_000 == 0 and newest["incomingMsgs"][0]["ts"] == last["ts"]
+    assert values("sessions", "fieldline", limit=1, useStrictDataTypes="false")["sessions"][0]["value"] == "1"
+    assert values("receivedPubMsgs", "publisher") == {}
+    publisher.leave()
+
+    server.kill()
+    server.start()
+    rest = server.rest(*SYSADMIN)
+    assert summed("incomingMsgs") == 3
+    rest.delete("/api/timeseries/fieldline/delete", keys="incomingMsgs", deleteAllDataForKeys="true")
+    assert values("incomingMsgs,sessions", endTs=last["ts"] + 1).keys() == {"sessions"}
+
+
+def test_a_history_that_cannot_be_is_refused(sysadmin):
+    whole = {"keys": "sessions", "startTs": 0, "endTs": 1}
+    for wrong in ({"keys": ""}, {"startTs": "now"}, {"agg": "MEDIAN"}, {"limit": 0}, {"orderBy": "UP"}):
+        answer = sysadmin.get("/api/timeseries/total/values", **(whole | wrong), expect=400).json()
+        assert next(iter(wrong)) in answer["message"]
+    path = "/api/timeseries/total/delete"
+    assert "startTs" in sysadmin.delete(path, keys="sessions", expect=400).json()["message"]
+    assert sysadmin.get("/api/timeseries/nobody/values", **whole).json() == {}
+
+
 def test_the_command_line_shows_and_disconnects_clients(server, sysadmin, join):
     client = join("terminal\x1b[31m-" + unique("red"))
     shown = cli(server, "sessions", "--limit", "1000")
@@ -308,6 +358,7 @@ def test_only_system_administrators_see_the_broker(sysadmin):
             rest.get(path, **PAGE, expect=403)
         rest.post("/api/subscription", {"clientId": "a", "subscriptions": []}, expect=403)
         rest.delete("/api/client-session/disconnect", clientId="a", sessionId="a", expect=403)
+        rest.get("/api/timeseries/total/values", keys="sessions", startTs=0, endTs=1, expect=403)
 
 
 def test_a_broker_that_is_off_says_so(shared):

@@ -136,6 +136,25 @@ fn retained_row(message: &BrokerMessage) -> BrokerRetainedMessage {
 }
 
 impl Broker {
+    /// Ends the minute if it is over, and tells who listens what was in it.
+    pub(crate) fn keep_minute(&self, now_ms: i64) {
+        if self.stats.keep_minute(now_ms) {
+            self.stats.minutes.send_replace(Some(self.statistics(now_ms)));
+        }
+    }
+
+    fn statistics(&self, now_ms: i64) -> BrokerStatistics {
+        let sessions = self.sessions.read().len() as u64;
+        let subscriptions = self.subscriptions.read().count() as u64;
+        let retained = self.retained.read().count() as u64;
+        BrokerStatistics {
+            sessions,
+            subscriptions,
+            retained,
+            ..self.stats.last_minute(now_ms)
+        }
+    }
+
     fn session_of(&self, client_id: &str) -> Option<Arc<BrokerSession>> {
         self.sessions.read().get(client_id).cloned()
     }
@@ -412,15 +431,6 @@ impl BrokerAdmin for BrokerAdministration {
     }
 
     fn statistics(&self) -> BrokerStatistics {
-        let broker = &self.broker;
-        let sessions = broker.sessions.read().len() as u64;
-        let subscriptions = broker.subscriptions.read().count() as u64;
-        let retained = broker.retained.read().count() as u64;
-        BrokerStatistics {
-            sessions,
-            subscriptions,
-            retained,
-            ..broker.stats.last_minute(broker.clock.now_ms())
-        }
+        self.broker.statistics(self.broker.clock.now_ms())
     }
 }

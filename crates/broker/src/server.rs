@@ -7,7 +7,7 @@ use fieldline_codec::ReasonCode;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::partial_budget::PartialBudget;
 use fieldline_core::ports::{
-    BrokerAdmin, BrokerStore, ClientAuthenticator, Journal, JournalConsumer, Partition,
+    BrokerAdmin, BrokerStatistics, BrokerStore, ClientAuthenticator, Journal, JournalConsumer, Partition,
 };
 use fieldline_event_loop::{EventLoopGroup, TrustedProxies};
 use tokio::sync::{Semaphore, watch};
@@ -127,6 +127,12 @@ impl BrokerServer {
         Arc::new(BrokerAdministration::new(self.broker.clone()))
     }
 
+    /// The statistics of each minute of the clock that ends from now on, with what the broker had then. Who looks too late
+    /// finds those of the last one only.
+    pub fn minutes(&self) -> watch::Receiver<Option<BrokerStatistics>> {
+        self.broker.stats.minutes.subscribe()
+    }
+
     /// Stops accepting, ends all connections, and stores what has changed, within `patience`. Returns whether all has
     /// ended.
     pub async fn stop(&self, patience: Duration) -> bool {
@@ -218,7 +224,7 @@ async fn watch_due(broker: Arc<Broker>, mut stop: watch::Receiver<bool>) {
             _ = ticks.tick() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
-        broker.stats.keep_minute(broker.clock.now_ms());
+        broker.keep_minute(broker.clock.now_ms());
         broker.run_due();
         let (sessions, retained) = (broker.sessions.read().len(), broker.retained.read().count());
         broker.stats.report(sessions, retained);

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_core::ports::BrokerStatistics;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -30,10 +31,12 @@ pub(crate) struct BrokerStats {
     pub(crate) connected: AtomicU64,
     /// Log-ins that were refused.
     pub(crate) refused: AtomicU64,
+    /// The statistics of each minute, once it is over.
+    pub(crate) minutes: watch::Sender<Option<BrokerStatistics>>,
     minute: Mutex<MinuteCounters>,
 }
 
-/// The traffic of the last whole minute.
+/// The traffic of the last minute of the clock that is over.
 #[derive(Debug, Default)]
 struct MinuteCounters {
     /// When the present minute has begun, and what was counted then.
@@ -120,21 +123,29 @@ impl BrokerStats {
         }
     }
 
-    /// Ends the minute if it is over.
-    pub(crate) fn keep_minute(&self, now_ms: i64) {
+    /// Ends the minute if it is over by the clock; returns whether it was.
+    pub(crate) fn keep_minute(&self, now_ms: i64) -> bool {
         let mut minute = self.minute.lock();
         let began = *minute.began.get_or_insert_with(|| self.traffic(now_ms));
-        if now_ms - began.at_ms >= MINUTE_MS {
-            let now = self.traffic(now_ms);
+        let over_ms = now_ms - now_ms.rem_euclid(MINUTE_MS);
+        if over_ms > began.at_ms {
+            let now = self.traffic(over_ms);
             minute.last = Some(difference(&now, &began));
             minute.began = Some(now);
-        } else if now_ms < began.at_ms {
-            // The clock was set back.
-            minute.began = Some(self.traffic(now_ms));
+            return true;
         }
+        // The clock was set back. By less than a minute, this one only takes longer: to end the same one twice would put
+        // little in the place of what it has.
+        if now_ms < began.at_ms - MINUTE_MS {
+            minute.began = Some(BrokerStatistics {
+                at_ms: now_ms,
+                ..began
+            });
+        }
+        false
     }
 
-    /// The traffic of the last whole minute, or since the start in the first one.
+    /// The traffic of the last minute that is over; in the first one, that since the start.
     pub(crate) fn last_minute(&self, now_ms: i64) -> BrokerStatistics {
         let last = self.minute.lock().last;
         last.unwrap_or_else(|| self.traffic(now_ms))
@@ -167,16 +178,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn traffic_is_that_of_the_last_whole_minute() {
+    fn traffic_is_that_of_the_last_minute_of_the_clock() {
         let stats = BrokerStats::default();
-        stats.keep_minute(1_000);
+        assert!(!stats.keep_minute(1_000));
         stats.received.store(5, Ordering::Relaxed);
-        assert_eq!(stats.last_minute(2_000).incoming, 5);
-        stats.keep_minute(61_000);
+        assert!(!stats.keep_minute(59_999));
+        assert_eq!(stats.last_minute(59_999).incoming, 5);
+        assert!(stats.keep_minute(60_200));
         stats.received.store(7, Ordering::Relaxed);
         let last = stats.last_minute(70_000);
-        assert_eq!((last.incoming, last.at_ms), (5, 61_000));
-        stats.keep_minute(121_000);
-        assert_eq!(stats.last_minute(121_000).incoming, 2);
+        assert_eq!((last.incoming, last.at_ms), (5, 60_000));
+        assert!(!stats.keep_minute(119_999));
+        assert!(stats.keep_minute(120_000));
+        let last = stats.last_minute(120_000);
+        assert_eq!((last.incoming, last.at_ms), (2, 120_000));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_loses_no_traffic() {
+        let stats = BrokerStats::default();
+        stats.keep_minute(600_000);
+        assert!(stats.keep_minute(660_000));
+        stats.received.store(3, Ordering::Relaxed);
+        assert!(
+            !stats.keep_minute(659_000) && !stats.keep_minute(661_000),
+            "ended twice"
+        );
+        assert!(stats.keep_minute(720_000));
+        assert_eq!(stats.last_minute(720_000).incoming, 3);
+        stats.received.store(8, Ordering::Relaxed);
+        assert!(!stats.keep_minute(100_000));
+        assert!(stats.keep_minute(120_000));
+        let last = stats.last_minute(120_000);
+        assert_eq!((last.incoming, last.at_ms), (5, 120_000));
     }
 }

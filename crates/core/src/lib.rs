@@ -3,6 +3,7 @@
 
 pub mod address_guard;
 pub mod any_entity;
+pub mod broker_statistics;
 pub mod clock;
 pub mod directory;
 pub mod events;

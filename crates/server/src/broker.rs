@@ -2,6 +2,7 @@
 
 mod bridges;
 mod commands;
+mod history;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use fieldline_bridge::{BridgeRunner, LocalBroker};
 use fieldline_broker::{BrokerAccess, BrokerPorts, BrokerServer, ListenerLayers, Options};
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
-    BrokerAdmin, BrokerLogin, BrokerRefusal, ClientAuthenticator, ClientGrant, Journal,
+    BrokerAdmin, BrokerLogin, BrokerRefusal, ClientAuthenticator, ClientGrant, Journal, TimeSeriesStore,
 };
 use fieldline_entities::broker_access::BrokerAccessService;
 use fieldline_journal::EmbeddedJournal;
@@ -20,11 +21,13 @@ use fieldline_storage::broker::EmbeddedBrokerStore;
 use fieldline_transport::TransportServices;
 use fieldline_transport::broker_access::{ClientAuthorities, CredentialsAccess, DeviceAccess};
 use fieldline_transport::mqtts::{self, TlsError};
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tracing::warn;
 
 use self::bridges::BridgedBroker;
 pub(crate) use self::commands::{BrokerCommand, run as run_command};
+use self::history::StatisticsRecorder;
 use crate::config::Config;
 use crate::data_dir::{BrokerAddresses, DataDir};
 use crate::serve::ServeError;
@@ -51,16 +54,19 @@ impl ClientAuthenticator for OpenAccess {
 pub(crate) struct RunningBroker {
     server: Arc<BrokerServer>,
     journal: Arc<dyn Journal>,
+    recording: JoinHandle<()>,
     bridges: Option<BridgeRunner>,
 }
 
 impl RunningBroker {
-    /// Starts the broker if the settings say so; it does not listen yet.
+    /// Starts the broker if the settings say so; it does not listen yet. The history of its statistics is stored in
+    /// `series`.
     pub(crate) async fn start(
         dir: &DataDir,
         config: &Config,
         services: &Arc<TransportServices>,
         access: BrokerAccessService,
+        series: Arc<dyn TimeSeriesStore>,
     ) -> Result<Option<Self>, ServeError> {
         let options = &config.broker;
         if !options.is_enabled() {
@@ -101,9 +107,14 @@ impl RunningBroker {
         let server = BrokerServer::start(options.clone(), ports)
             .await
             .map_err(ServeError::start)?;
+        let recorder = StatisticsRecorder {
+            minutes: server.minutes(),
+            series,
+        };
         Ok(Some(Self {
             server,
             journal,
+            recording: tokio::spawn(recorder.run()),
             bridges: None,
         }))
     }
@@ -181,6 +192,7 @@ impl RunningBroker {
 
     /// Ends the connections and stores what has changed, within `patience`.
     pub(crate) async fn stop(&self, patience: Duration) {
+        self.recording.abort();
         if let Some(bridges) = &self.bridges {
             bridges.stop(patience.mul_f64(0.2)).await;
         }

@@ -176,6 +176,7 @@ impl PlatformContext<'_> {
         let mut servers = RunningServers::new(
             core.device_services(self.stores, config),
             core.broker_access(),
+            self.stores.time_series(),
             self.dir,
             config,
             self.http_runtime.clone(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::response::Redirect;
 use axum::routing::get;
-use fieldline_core::ports::BrokerAdmin;
+use fieldline_core::ports::{BrokerAdmin, TimeSeriesStore};
 use fieldline_entities::broker_access::BrokerAccessService;
 use fieldline_transport::{TransportServices, coap, http as device_http, mqtt, mqtts};
 use tokio::runtime::Handle;
@@ -113,6 +113,7 @@ impl RunningServers {
     pub(crate) async fn new(
         services: TransportServices,
         access: BrokerAccessService,
+        series: Arc<dyn TimeSeriesStore>,
         dir: &DataDir,
         config: &Config,
         http_runtime: Handle,
@@ -122,7 +123,7 @@ impl RunningServers {
         Ok(Self {
             mqtt: mqtt::MqttServer::new(services.clone(), &config.mqtt, &config.http.proxies())
                 .map_err(ServeError::start)?,
-            broker: RunningBroker::start(dir, config, &services, access).await?,
+            broker: RunningBroker::start(dir, config, &services, access, series).await?,
             coap: coap::CoapServer::new(
                 services.clone(),
                 &config.coap,

@@ -11,7 +11,9 @@ use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::overload::{JournalOverload, OverloadMonitor};
-use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine, RuleNodeCatalog};
+use fieldline_core::ports::{
+    Journal, NoRuleEngine, NoRuleNodes, RuleEngine, RuleNodeCatalog, TimeSeriesStore,
+};
 use fieldline_entities::entity_query::{self, EntityQueryService};
 use fieldline_entities::password::PasswordHashPool;
 use fieldline_entities::services::{ServiceContext, seed};
@@ -136,6 +138,11 @@ impl PlatformStores {
             events: Arc::default(),
             clock,
         })
+    }
+
+    /// Returns the time series, for writers beside the message path.
+    pub(crate) fn time_series(&self) -> Arc<dyn TimeSeriesStore> {
+        self.observed_store.clone()
     }
 
     /// Returns the context that the services work with.

@@ -26,3 +26,13 @@ row("GET /api/retained-msg/v2", "! - - - -", call(query=PAGE))
 row("DELETE /api/retained-msg", "! - - - -", call(query={"topicName": "a"}))
 row("DELETE /api/retained-msg/topic-trie/clear", "! - - - -")
 row("GET /api/timeseries/latest", "! - - - -", call(query={"entityId": "total"}))
+row(
+    "GET /api/timeseries/{entityId}/values",
+    "! - - - -",
+    call(query={"keys": "sessions", "startTs": 0, "endTs": 1}, entityId="total"),
+)
+row(
+    "DELETE /api/timeseries/{entityId}/delete",
+    "! - - - -",
+    call(query={"keys": "sessions", "deleteAllDataForKeys": "true"}, entityId="total"),
+)

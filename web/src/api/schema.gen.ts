@@ -567,6 +567,8 @@ export interface Answers {
   "GET /api/tenants": { data: (Contact & ({ additionalInfo?: unknown; createdTime: number; id: EntityId; name: string; region?: string | null; tenantProfileId?: EntityId | null; title: string; version?: number | null }))[]; hasNext: boolean; totalElements: number; totalPages: number } | (Contact & ({ additionalInfo?: unknown; createdTime: number; id: EntityId; name: string; region?: string | null; tenantProfileId?: EntityId | null; title: string; version?: number | null }))[];
   "GET /api/tenants/list": Tenant[];
   "GET /api/timeseries/latest": Record<string, BrokerStatisticsValue[]>;
+  "DELETE /api/timeseries/{entityId}/delete": undefined;
+  "GET /api/timeseries/{entityId}/values": Record<string, BrokerStatisticsValue[]>;
   "GET /api/uiSettings/helpBaseUrl": undefined;
   "GET /api/unauthorized/client": { data: ({ clientId: string; ipAddress: string; passwordProvided: boolean; reason: string; tlsUsed: boolean; ts: number; username?: string | null })[]; hasNext: boolean; totalElements: number; totalPages: number } | { clientId: string; ipAddress: string; passwordProvided: boolean; reason: string; tlsUsed: boolean; ts: number; username?: string | null };
   "DELETE /api/unauthorized/client": undefined;

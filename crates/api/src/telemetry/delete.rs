@@ -9,11 +9,12 @@ use fieldline_entities::access::{AccessOperation, Principal};
 use crate::caller::ApiCall;
 use crate::state::SharedApi;
 
+use super::by_subject::SeriesRemoval;
 use super::docs::{
     DeleteSeriesParams, DevicePath, EntityPath, ScopePath, TelemetryErrors, TelemetryKeyParams,
 };
 use super::error::TelemetryResult;
-use super::params::{BadInput, TelemetryParams, deletion};
+use super::params::TelemetryParams;
 use super::target;
 
 /// Deletes points of the named series of an entity: all of them, or those in a time range.
@@ -27,16 +28,14 @@ pub(super) async fn series(
     Path((kind, id)): Path<(String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
-    let keys = some_keys(&params)?;
-    let what = deletion(&params)?;
+    let removal = SeriesRemoval::from_params(&params)?;
     let entity = target::entity(&api, &caller, &kind, &id, AccessOperation::WriteTelemetry).await?;
     target::refuse_view(&entity)?;
-    if what.range.is_none_or(|(start, end)| start < end) {
-        let range = what.range;
-        api.series.delete(entity.subject(), &keys, what).await?;
+    let subject = entity.subject();
+    if removal.carry_out(&api, subject).await? {
         api.services
             .actions
-            .push_timeseries_deleted(&caller, entity.subject().entity, &keys, range)
+            .push_timeseries_deleted(&caller, subject.entity, &removal.keys, removal.what.range)
             .await;
     }
     Ok(StatusCode::OK)
@@ -79,7 +78,7 @@ async fn attributes(
     params: &TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
     let scope = target::scope(scope)?;
-    let keys = some_keys(params)?;
+    let keys = params.some_keys()?;
     let entity = target::entity(api, caller, kind, id, AccessOperation::WriteAttributes).await?;
     let subject = entity.subject();
     let deleted = api.attributes.delete(subject, scope, &keys).await?;
@@ -96,12 +95,4 @@ async fn attributes(
             .await;
     }
     Ok(StatusCode::OK)
-}
-
-fn some_keys(params: &TelemetryParams) -> Result<Vec<String>, BadInput> {
-    let keys = params.keys()?;
-    if keys.is_empty() {
-        return Err(BadInput::new("Empty keys: either 'keys' or 'key' must be given"));
-    }
-    Ok(keys)
 }

@@ -39,7 +39,7 @@ pub(super) struct ScopePath {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes parameters")]
-pub(super) struct TelemetryKeyParams {
+pub(crate) struct TelemetryKeyParams {
     /// Comma-separated names.
     keys: Option<String>,
     /// One name; may be repeated, and then `keys` is ignored.
@@ -60,7 +60,7 @@ pub(super) struct ValueTypeParams {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes parameters")]
-pub(super) struct RangeParams {
+pub(crate) struct RangeParams {
     /// Start of the range, inclusive, milliseconds.
     start_ts: i64,
     /// End of the range, exclusive, milliseconds.

@@ -1,4 +1,5 @@
-//! Errors of the telemetry and RPC controllers: plain text, unlike the JSON of the rest of the API.
+//! Errors of the telemetry and RPC controllers: plain text, unlike the JSON of the rest of the API. The rest answers with
+//! JSON also where it reads series in the way of this controller.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -51,11 +52,8 @@ impl IntoResponse for TelemetryError {
 }
 
 impl From<BadInput> for TelemetryError {
-    fn from(BadInput(text): BadInput) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            text,
-        }
+    fn from(input: BadInput) -> Self {
+        ApiError::from(input).into()
     }
 }
 
@@ -74,11 +72,17 @@ impl From<StoreError> for TelemetryError {
     }
 }
 
-impl From<HistoryError> for TelemetryError {
+impl From<BadInput> for ApiError {
+    fn from(BadInput(text): BadInput) -> Self {
+        Self::bad_request(text)
+    }
+}
+
+impl From<HistoryError> for ApiError {
     fn from(error: HistoryError) -> Self {
         match error {
             HistoryError::Store(error) => error.into(),
-            HistoryError::Memory(refusal) => ApiError::from(refusal).into(),
+            HistoryError::Memory(refusal) => refusal.into(),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! plain text.
 
 mod buckets;
+mod by_subject;
 mod context;
 mod delete;
 mod docs;
@@ -22,8 +23,11 @@ mod target;
 mod tests;
 mod zone;
 
+pub(crate) use by_subject::{SeriesRead, SeriesRemoval};
 pub(crate) use context::SaveContext;
+pub(crate) use docs::{RangeParams, TelemetryKeyParams};
 pub(crate) use error::{TelemetryError, TelemetryResult};
+pub(crate) use params::TelemetryParams;
 pub(crate) use points::{PointReader, PointsError, PointsQuery, read_points, read_value};
 pub(crate) use source::{SeriesSource, TimeWindow};
 

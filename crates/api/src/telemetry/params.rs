@@ -43,7 +43,7 @@ impl From<BucketError> for BadInput {
 
 /// The query string as pairs, because a name may be repeated.
 #[derive(Debug, Default)]
-pub(super) struct TelemetryParams(Vec<(String, String)>);
+pub(crate) struct TelemetryParams(Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for TelemetryParams {
     type Rejection = Infallible;
@@ -92,9 +92,15 @@ impl TelemetryParams {
         }
     }
 
-    /// Returns whether values keep their types.
+    /// Returns whether values keep their types; they are strings by default.
     pub(super) fn typing(&self) -> Result<ValueTyping, BadInput> {
-        Ok(match self.flag("useStrictDataTypes", false)? {
+        self.typing_or(ValueTyping::Strings)
+    }
+
+    /// The same with another default.
+    pub(super) fn typing_or(&self, default: ValueTyping) -> Result<ValueTyping, BadInput> {
+        let is_strict = default == ValueTyping::Strict;
+        Ok(match self.flag("useStrictDataTypes", is_strict)? {
             true => ValueTyping::Strict,
             false => ValueTyping::Strings,
         })
@@ -128,6 +134,15 @@ impl TelemetryParams {
             return Err(BadInput::new("Key is too long"));
         }
         Ok(keys.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Returns the same names; there must be some.
+    pub(super) fn some_keys(&self) -> Result<Vec<String>, BadInput> {
+        let keys = self.keys()?;
+        if keys.is_empty() {
+            return Err(BadInput::new("Empty keys: either 'keys' or 'key' must be given"));
+        }
+        Ok(keys)
     }
 }
 
@@ -342,6 +357,28 @@ mod tests {
             assert!(error.0.contains(name), "{query}: {error}");
         }
         assert!(params("useStrictDataTypes=maybe").typing().is_err());
+        assert!(params("keys=").some_keys().is_err());
+    }
+
+    #[test]
+    fn values_are_typed_as_asked_or_by_default() {
+        for (query, default, typing) in [
+            ("", ValueTyping::Strings, ValueTyping::Strings),
+            ("", ValueTyping::Strict, ValueTyping::Strict),
+            ("useStrictDataTypes=", ValueTyping::Strict, ValueTyping::Strict),
+            (
+                "useStrictDataTypes=false",
+                ValueTyping::Strict,
+                ValueTyping::Strings,
+            ),
+            (
+                "useStrictDataTypes=true",
+                ValueTyping::Strings,
+                ValueTyping::Strict,
+            ),
+        ] {
+            assert_eq!(params(query).typing_or(default).unwrap(), typing, "{query}");
+        }
     }
 
     #[test]

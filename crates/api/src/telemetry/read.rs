@@ -1,7 +1,6 @@
 //! Reads keys, attributes, latest values and time ranges.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
@@ -13,12 +12,12 @@ use fieldline_model::timeseries::{Attribute, AttributeScope};
 use crate::caller::ApiCall;
 use crate::state::SharedApi;
 
+use super::by_subject::SeriesRead;
 use super::docs::{
     AttributeData, EntityPath, RangeParams, ScopePath, SeriesData, TelemetryErrors, TelemetryKeyParams,
     ValueTypeParams,
 };
 use super::error::TelemetryResult;
-use super::history::HistoryResponse;
 use super::params::{RangeRead, TelemetryParams};
 use super::source::{SeriesSource, TimeWindow};
 use super::{render, target};
@@ -183,10 +182,8 @@ async fn range(
         read = RangeRead::from_params(params, source.window)?;
     }
     let keys = source.shown(&keys);
-    let memory = api.memory.answers.share(caller.tenant);
-    let store = Arc::clone(&api.series);
-    let history = HistoryResponse::new(store, source.subject, keys, read, typing, memory);
-    Ok(history.into_response().await?)
+    let read = SeriesRead { keys, read, typing };
+    Ok(read.answer(api, caller, source.subject).await?)
 }
 
 /// Returns the source of the series of an entity.

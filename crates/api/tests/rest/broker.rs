@@ -4,17 +4,19 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use fieldline_core::broker_statistics;
 use fieldline_core::ports::{
     BrokerAdmin, BrokerAdminError, BrokerAdminResult, BrokerClientSubscription, BrokerClientTraffic,
     BrokerClientType, BrokerCountOrder, BrokerRetainedFilter, BrokerRetainedMessage, BrokerSessionCounts,
     BrokerSessionDetails, BrokerSessionFilter, BrokerSessionInfo, BrokerShareGroup, BrokerStatistics,
-    BrokerSubscription, BrokerSubscriptionFilter,
+    BrokerSubscription, BrokerSubscriptionFilter, TelemetryRow, TelemetrySaveStrategy,
 };
+use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::page::{PageData, PageLink};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::fixture::{RestFixture, no};
+use crate::fixture::{NOW, RestFixture, no};
 
 const SESSION: Uuid = Uuid::from_u128(7);
 const AWAY: Uuid = Uuid::from_u128(8);
@@ -235,6 +237,8 @@ async fn while_the_broker_is_off_everybody_is_told_so() {
         ("GET", "/api/client-session/info"),
         ("DELETE", "/api/subscription/topic-trie/clear"),
         ("GET", "/api/timeseries/latest?entityId=total"),
+        ("GET", "/api/timeseries/total/values"),
+        ("DELETE", "/api/timeseries/total/delete"),
     ] {
         let (status, code, message) = sysadmin.refused(method, path, &Value::Null).await;
         assert_eq!((status, code), (404, 32), "{method} {path}");
@@ -508,4 +512,89 @@ async fn statistics_are_those_of_the_broker_or_of_a_client() {
         assert_eq!(client[key][0]["value"], value, "{key}");
     }
     assert_eq!(sysadmin.get("/api/timeseries/latest?entityId=d").await, json!({}));
+}
+
+/// Stores three minutes before now, with 1, 2 and 3 messages, and 7 sessions in each.
+async fn store_minutes(world: &RestFixture) {
+    for (count, before_ms) in [(1, 180_000), (2, 120_000), (3, 60_000)] {
+        let mut values = Vec::new();
+        pack("incomingMsgs", KvValueRef::Long(count), &mut values);
+        pack("sessions", KvValueRef::Long(7), &mut values);
+        let row = TelemetryRow {
+            subject: broker_statistics::subject(),
+            ts: NOW - before_ms,
+            ttl_seconds: 3_600,
+            strategy: TelemetrySaveStrategy::ALL,
+            values: &values,
+        };
+        world.context.series.save(&[row]).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_history_is_read_and_deleted_like_other_series() {
+    let (world, _broker) = world().await;
+    let sysadmin = world.sysadmin().await;
+    store_minutes(&world).await;
+    let point = |before_ms: i64, value: Value| json!({ "ts": NOW - before_ms, "value": value });
+    let span = format!("startTs={}&endTs={NOW}", NOW - 180_000);
+    let path = |entity: &str, query: &str| format!("/api/timeseries/{entity}/values?{span}&{query}");
+
+    let newest = sysadmin.get(&path("total", "keys=incomingMsgs&limit=2")).await;
+    let expected = [point(60_000, json!(3)), point(120_000, json!(2))];
+    assert_eq!(newest, json!({ "incomingMsgs": expected }));
+    let query = "keys=sessions,unknown&orderBy=ASC&useStrictDataTypes=false";
+    let texts = [180_000, 120_000, 60_000].map(|before_ms| point(before_ms, json!("7")));
+    assert_eq!(
+        sysadmin.get(&path("fieldline", query)).await,
+        json!({ "sessions": texts })
+    );
+    for (aggregation, value) in [("MIN", 1), ("MAX", 3), ("AVG", 2), ("SUM", 6), ("COUNT", 3)] {
+        let query = format!("keys=incomingMsgs&agg={aggregation}&interval=180000");
+        let found = sysadmin.get(&path("total", &query)).await;
+        assert_eq!(
+            found["incomingMsgs"][0]["value"].as_f64(),
+            Some(f64::from(value)),
+            "{found}"
+        );
+    }
+    assert_eq!(sysadmin.get(&path("c", "keys=incomingMsgs")).await, json!({}));
+
+    let delete =
+        |entity: &str, query: &str| format!("/api/timeseries/{entity}/delete?keys=incomingMsgs&{query}");
+    let all = "deleteAllDataForKeys=true";
+    sysadmin.delete(&delete("c", all)).await;
+    let old = format!("startTs=0&endTs={}", NOW - 60_000);
+    sysadmin.delete(&delete("fieldline", &old)).await;
+    let left = sysadmin.get(&path("total", "keys=incomingMsgs")).await;
+    assert_eq!(left, json!({ "incomingMsgs": [point(60_000, json!(3))] }));
+    sysadmin.delete(&delete("total", all)).await;
+    let left = sysadmin.get(&path("total", "keys=incomingMsgs,sessions")).await;
+    assert_eq!(left.as_object().unwrap().keys().collect::<Vec<_>>(), ["sessions"]);
+}
+
+#[tokio::test]
+async fn a_question_about_the_history_that_makes_no_sense_is_refused() {
+    let (world, _broker) = world().await;
+    let sysadmin = world.sysadmin().await;
+    for (method, path, named) in [
+        ("GET", "values?startTs=1&endTs=2", "keys"),
+        ("GET", "values?keys=a&endTs=2", "startTs"),
+        ("GET", "values?keys=a&startTs=1&endTs=x", "endTs"),
+        ("GET", "values?keys=a&startTs=1&endTs=2&agg=MEDIAN", "agg"),
+        ("GET", "values?keys=a&startTs=1&endTs=2&limit=0", "limit"),
+        ("GET", "values?keys=a&startTs=1&endTs=2&orderBy=UP", "orderBy"),
+        (
+            "GET",
+            "values?keys=a&startTs=0&endTs=9999&agg=SUM&interval=1",
+            "many",
+        ),
+        ("DELETE", "delete?deleteAllDataForKeys=true", "keys"),
+        ("DELETE", "delete?keys=a&startTs=1", "endTs"),
+    ] {
+        let path = format!("/api/timeseries/total/{path}");
+        let (status, code, message) = sysadmin.refused(method, &path, &Value::Null).await;
+        assert_eq!((status, code), (400, 31), "{path}");
+        assert!(message.contains(named), "{path}: {message}");
+    }
 }

@@ -364,6 +364,14 @@ async fn messages_are_counted_for_their_clients() {
     let statistics = fixture.admin.statistics();
     assert_eq!((statistics.sessions, statistics.subscriptions), (1, 1));
     assert_eq!(statistics.dropped, 1);
+
+    let minutes = fixture.broker.stats.minutes.subscribe();
+    fixture.broker.keep_minute(59_000);
+    assert_eq!(*minutes.borrow(), None);
+    fixture.broker.keep_minute(60_100);
+    let minute = (*minutes.borrow()).expect("a minute");
+    assert_eq!((minute.at_ms, minute.subscriptions), (60_000, 1));
+    assert_eq!(minute, fixture.admin.statistics());
 }
 
 /// What a restart has to bring back is stored and read again.

@@ -231,10 +231,11 @@ pub struct BrokerSessionCounts {
     pub disconnected: u64,
 }
 
-/// What the broker has done in the last whole minute, or since its start in the first one, and what it has now.
+/// What the broker has done in the last minute of the clock that is over, and what it has now. The first minute begins with
+/// the broker; until it is over, what counts is what was done in it so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BrokerStatistics {
-    /// The time of the statistics, milliseconds since 1970.
+    /// When that minute was over, or what time it is in the first one, milliseconds since 1970.
     pub at_ms: i64,
     /// Messages that clients have published.
     pub incoming: u64,

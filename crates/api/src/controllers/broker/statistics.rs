@@ -1,23 +1,32 @@
-//! Statistics of the broker and of its clients.
+//! Statistics of the broker and of its clients, and the history of the former.
 
 use std::collections::BTreeMap;
 
 use axum::Json;
+use axum::extract::Path;
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::broker_statistics;
+use fieldline_model::EntityKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa_axum::routes;
 
 use super::{NODE, admin_of, list_of, required};
+use crate::audit::AuditRule;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S};
 use crate::error::ApiResult;
 use crate::extract::{QueryParams, flag};
+use crate::telemetry::{RangeParams, SeriesRead, SeriesRemoval, TelemetryKeyParams, TelemetryParams};
 
 /// What TBMQ calls all nodes together.
 const TOTAL: &str = "total";
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default().add(S.reads(routes!(latest)))
+    ApiRoutes::default()
+        .add(S.reads(routes!(latest)))
+        .add(S.reads(routes!(history)))
+        .add(S.changes(routes!(delete_history), AuditRule::Nothing))
 }
 
 /// A value of the statistics.
@@ -58,18 +67,7 @@ async fn latest(
     let (ts, values): (i64, Vec<(&'static str, u64)>) = match entity.as_str() {
         TOTAL | NODE => {
             let all = admin.statistics();
-            let values = vec![
-                ("incomingMsgs", all.incoming),
-                ("outgoingMsgs", all.outgoing),
-                ("droppedMsgs", all.dropped),
-                ("sessions", all.sessions),
-                ("subscriptions", all.subscriptions),
-                ("retainedMsgs", all.retained),
-                ("processedBytes", all.inbound_bytes + all.outbound_bytes),
-                ("inboundPayloadTraffic", all.inbound_bytes),
-                ("outboundPayloadTraffic", all.outbound_bytes),
-            ];
-            (all.at_ms, values)
+            (all.at_ms, broker_statistics::named(&all).to_vec())
         }
         client_id => {
             let Some(traffic) = admin.client_traffic(client_id) else {
@@ -104,4 +102,71 @@ async fn latest(
         (key, [BrokerStatisticsValue { ts, value }])
     });
     Ok(Json(shown.collect()))
+}
+
+/// Returns the subject of the history; clients have none.
+fn subject_of(entity: &str) -> Option<EntityKey> {
+    matches!(entity, TOTAL | NODE).then(broker_statistics::subject)
+}
+
+/// Whether values keep their types.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query, rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes a parameter")]
+struct StrictTypesParam {
+    /// Whether numbers are numbers (default); texts with `false`.
+    use_strict_data_types: Option<bool>,
+}
+
+/// Returns the statistics of the MQTT broker by minute for a time range, as they were stored or aggregated. They are kept
+/// for seven days. Nothing for a client.
+#[utoipa::path(get, path = "/api/timeseries/{entityId}/values", tag = "mqtt-broker",
+    operation_id = "getBrokerStatisticsHistory",
+    params(("entityId" = String, Path, description = "`total` or the node `fieldline`"), TelemetryKeyParams, RangeParams,
+        StrictTypesParam),
+    responses((status = 200, body = BTreeMap<String, Vec<BrokerStatisticsValue>>)))]
+async fn history(
+    ApiCall { api, caller }: ApiCall,
+    Path(entity): Path<String>,
+    params: TelemetryParams,
+) -> ApiResult<Response> {
+    admin_of(&api)?;
+    let read = SeriesRead::strict_by_default(&params)?;
+    match subject_of(&entity) {
+        Some(subject) => read.answer(&api, &caller, subject).await,
+        None => Ok(Json(Statistics::new()).into_response()),
+    }
+}
+
+/// The minutes to delete.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query, rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes parameters")]
+struct HistoryDeletionParams {
+    /// Whether to delete all minutes; otherwise `startTs` and `endTs` are required.
+    delete_all_data_for_keys: Option<bool>,
+    /// Start of the range, inclusive, milliseconds.
+    start_ts: Option<i64>,
+    /// End of the range, exclusive, milliseconds.
+    end_ts: Option<i64>,
+}
+
+/// Deletes minutes of the named statistics of the MQTT broker: all of them, or those in a time range. There is one history
+/// for `total` and the node. Does nothing for a client.
+#[utoipa::path(delete, path = "/api/timeseries/{entityId}/delete", tag = "mqtt-broker",
+    operation_id = "deleteBrokerStatisticsHistory",
+    params(("entityId" = String, Path, description = "`total` or the node `fieldline`"), TelemetryKeyParams,
+        HistoryDeletionParams),
+    responses((status = 200)))]
+async fn delete_history(
+    ApiCall { api, .. }: ApiCall,
+    Path(entity): Path<String>,
+    params: TelemetryParams,
+) -> ApiResult<()> {
+    admin_of(&api)?;
+    let removal = SeriesRemoval::from_params(&params)?;
+    if let Some(subject) = subject_of(&entity) {
+        removal.carry_out(&api, subject).await?;
+    }
+    Ok(())
 }
