@@ -4,6 +4,7 @@
 //! locks of the broker. One list is made at a time.
 
 mod lists;
+mod queues;
 #[cfg(test)]
 mod tests;
 

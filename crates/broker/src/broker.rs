@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use fieldline_codec::{PacketId, QoS, SubscriptionOptions};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ports::{
-    AppendError, AppendFuture, AppendOrigin, BrokerClientType, BrokerStore, Journal, Offset, Partition,
+    AppendError, AppendFuture, AppendOrigin, BrokerClientType, BrokerListenerPorts, BrokerStore, Journal,
+    Offset, Partition,
 };
 use fieldline_model::TenantId;
 use fieldline_model::record::RecordBatch;
@@ -173,6 +174,7 @@ pub(crate) struct Broker {
     pub(crate) away: Mutex<FxHashMap<u64, Arc<BrokerSession>>>,
     /// Clients whose queues are crowded.
     pub(crate) congested: Arc<AtomicUsize>,
+    pub(crate) ports: Mutex<BrokerListenerPorts>,
 }
 
 impl Broker {
@@ -203,6 +205,7 @@ impl Broker {
             has_much_unstored: Notify::new(),
             away: Mutex::default(),
             congested: Arc::default(),
+            ports: Mutex::default(),
         }
     }
 

@@ -98,8 +98,21 @@ impl BrokerServer {
     ) -> io::Result<SocketAddr> {
         let listener = listen(address)?;
         let bound = listener.local_addr()?;
+        self.note_port(&layers, bound.port());
         tokio::spawn(self.clone().accept(BrokerListener::Tcp(listener, layers)));
         Ok(bound)
+    }
+
+    /// Notes where clients connect, for administrators.
+    fn note_port(&self, layers: &ListenerLayers, port: u16) {
+        let mut ports = self.broker.ports.lock();
+        let noted = match (layers.tls.is_some(), layers.is_websocket) {
+            (false, false) => &mut ports.tcp,
+            (true, false) => &mut ports.tls,
+            (false, true) => &mut ports.websocket,
+            (true, true) => &mut ports.websocket_tls,
+        };
+        *noted = Some(port);
     }
 
     /// Binds a Unix socket and accepts clients on it until the broker is stopped.

@@ -194,6 +194,11 @@ impl MessageQueue {
         self.sent_bytes
     }
 
+    /// Numbers of the messages that are in the store only, and how many those are.
+    pub(crate) const fn stored(&self) -> (&Range<u64>, u64) {
+        (&self.stored, self.stored_count)
+    }
+
     /// Number of the oldest message that may be there.
     pub(crate) fn first_number(&self) -> u64 {
         let first = self.head.front().map(|message| message.number);

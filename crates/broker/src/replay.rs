@@ -12,6 +12,7 @@ use crate::broker::Broker;
 use crate::checkpoint::{BrokerStartError, CHANGES_BYTES, RestoredSessions};
 use crate::log::{BrokerRecord, PublishedRecord};
 use crate::queue::{MessageQueue, QueuedMessage, row_key};
+use crate::server::QUEUE;
 
 /// Rows of messages that their clients have received, which are changed at a time at the start.
 const REPLAYED_ROWS: usize = 10_000;
@@ -34,7 +35,7 @@ impl Broker {
         &self,
         sessions: &mut RestoredSessions,
     ) -> Result<Box<dyn JournalConsumer>, BrokerStartError> {
-        let mut members = self.journal.subscribe(self.partition.queue, "broker", 1)?;
+        let mut members = self.journal.subscribe(self.partition.queue, QUEUE, 1)?;
         let Some(mut consumer) = members.pop() else {
             return Err(BrokerStartError::Unreadable("journal"));
         };

@@ -28,8 +28,8 @@ use crate::stats::BrokerStats;
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval at which wills and sessions are looked for that are due.
 const DUE_INTERVAL: Duration = Duration::from_millis(250);
-/// Name of the broker's queue in its journal.
-const QUEUE: &str = "broker";
+/// Name of the broker's queue in its journal, and of the group that consumes it.
+pub(crate) const QUEUE: &str = "broker";
 
 /// What the broker stands on.
 pub struct BrokerPorts {
@@ -274,6 +274,10 @@ mod tests {
             visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
         ) -> StoreResult<()> {
             self.store.scan(table, keys, visit)
+        }
+
+        fn disk_bytes(&self) -> StoreResult<u64> {
+            self.store.disk_bytes()
         }
     }
 

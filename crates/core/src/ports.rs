@@ -7,6 +7,7 @@ mod attributes;
 mod audit;
 mod broker;
 mod broker_admin;
+mod broker_queues;
 mod calculated_fields;
 mod dashboards;
 mod device_transfers;
@@ -56,6 +57,7 @@ pub use broker::{
     BrokerStore, BrokerTable, ClientAuthenticator, ClientGrant, TopicRules,
 };
 pub use broker_admin::*;
+pub use broker_queues::*;
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use device_transfers::{DeviceTransfer, DeviceTransferStore};

@@ -300,6 +300,10 @@ impl Journal for EmbeddedJournal {
         Offset(self.shared.log.lock().end(partition))
     }
 
+    fn disk_bytes(&self) -> Option<u64> {
+        Some(self.shared.log.lock().bytes())
+    }
+
     fn refusal(&self) -> Option<AppendError> {
         self.shared.append_buffer.lock().refusal()
     }

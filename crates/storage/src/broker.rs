@@ -167,6 +167,10 @@ impl BrokerStore for EmbeddedBrokerStore {
             Ok(())
         })
     }
+
+    fn disk_bytes(&self) -> StoreResult<u64> {
+        self.read(|engine| engine.db.disk_space().map_err(engine_error))
+    }
 }
 
 fn engine_error(error: fjall::Error) -> StoreError {
@@ -213,5 +217,6 @@ mod tests {
             .scan(BrokerTable::Queued, &[3][..]..&[9][..], &mut collect)
             .unwrap();
         assert_eq!(rows, [(vec![1], vec![1, 1]), (vec![3], vec![3, 3])]);
+        assert!(store.disk_bytes().unwrap() > 0);
     }
 }

@@ -36,3 +36,9 @@ row(
     "! - - - -",
     call(query={"keys": "sessions", "deleteAllDataForKeys": "true"}, entityId="total"),
 )
+for path in ("config", "brokers", "service/info", "cluster-info", "cluster-info/v2"):
+    row(f"GET /api/app/{path}", "! - - - -")
+for path in ("kafka-topics", "kafka-topics/v2", "consumer-groups", "consumer-groups/v2"):
+    row(f"GET /api/app/{path}", "! - - - -", call(query=PAGE))
+row("GET /api/app/listener/port", "! - - - -", call(query={"listenerName": "MQTT"}))
+row("DELETE /api/app/consumer-group", "! - - - -", call(query={"groupId": "somebody"}))

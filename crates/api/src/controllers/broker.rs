@@ -1,5 +1,7 @@
 //! The administration of the publish/subscribe MQTT broker, in the shapes of TBMQ.
 
+mod node;
+mod queues;
 mod retained;
 mod session;
 mod statistics;
@@ -22,6 +24,8 @@ pub(super) fn routes() -> ApiRoutes {
         .merge(subscription::routes())
         .merge(retained::routes())
         .merge(statistics::routes())
+        .merge(node::routes())
+        .merge(queues::routes())
 }
 
 /// Returns the administration of the broker.

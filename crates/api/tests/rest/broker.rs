@@ -23,7 +23,7 @@ const AWAY: Uuid = Uuid::from_u128(8);
 
 /// A broker that notes what it is asked for.
 #[derive(Default)]
-struct FakeBroker {
+pub(crate) struct FakeBroker {
     asked: Mutex<Vec<String>>,
     session_filter: Mutex<BrokerSessionFilter>,
     subscription_filter: Mutex<BrokerSubscriptionFilter>,
@@ -219,7 +219,7 @@ impl BrokerAdmin for FakeBroker {
     }
 }
 
-async fn world() -> (RestFixture, Arc<FakeBroker>) {
+pub(crate) async fn world() -> (RestFixture, Arc<FakeBroker>) {
     let world = RestFixture::demo().await;
     let broker = Arc::new(FakeBroker::default());
     assert!(world.broker_admin.set(broker.clone()).is_ok());

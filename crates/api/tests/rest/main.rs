@@ -10,6 +10,7 @@ mod api_keys;
 mod assets;
 mod audit;
 mod broker;
+mod broker_queues;
 mod calculated_fields;
 mod dashboards;
 mod devices;

@@ -27,9 +27,9 @@ const MAX_MEMBERS: usize = 1_000;
 const SHARED: &str = "$share/";
 
 /// How rows are sorted by a property; `Some(None)` if they come in this order.
-type KnownOrder<T> = Option<Option<RowOrder<T>>>;
+pub(super) type KnownOrder<T> = Option<Option<RowOrder<T>>>;
 
-fn sought(text: Option<&str>) -> Option<SoughtText> {
+pub(super) fn sought(text: Option<&str>) -> Option<SoughtText> {
     text.map(SoughtText::new)
 }
 
@@ -38,7 +38,7 @@ fn is_between(at_ms: i64, between: Option<(i64, i64)>) -> bool {
 }
 
 /// Passes all sessions to `visit`, by client identifier.
-fn each_session(broker: &Broker, mut visit: impl FnMut(&Arc<BrokerSession>)) {
+pub(super) fn each_session(broker: &Broker, mut visit: impl FnMut(&Arc<BrokerSession>)) {
     let mut last: Option<Arc<str>> = None;
     loop {
         let slice: Vec<Arc<BrokerSession>> = {

@@ -71,6 +71,9 @@ pub trait BrokerStore: Send + Sync {
         keys: Range<&[u8]>,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> StoreResult<()>;
+
+    /// Bytes of its files.
+    fn disk_bytes(&self) -> StoreResult<u64>;
 }
 
 /// A client that wants to connect to the broker.

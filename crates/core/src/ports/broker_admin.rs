@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use fieldline_model::page::{PageData, PageLink};
 use uuid::Uuid;
 
-use super::BrokerClientType;
+use super::{BrokerClientType, BrokerQueueAdmin};
 
 /// Where the administration of the broker is found once the broker runs; empty while it is off.
 pub type BrokerAdminSlot = Arc<OnceLock<Arc<dyn BrokerAdmin>>>;
@@ -260,7 +260,7 @@ pub struct BrokerStatistics {
 /// Lists are sorted by client identifier or topic where the link says nothing else, and refuse properties that they do
 /// not sort by. The text of the link is looked for in client identifiers, or in topics.
 #[async_trait]
-pub trait BrokerAdmin: Send + Sync {
+pub trait BrokerAdmin: BrokerQueueAdmin {
     /// A page of the sessions.
     async fn sessions(
         &self,

@@ -191,6 +191,11 @@ pub trait Journal: Send + Sync {
         to.0.saturating_sub(from.0)
     }
 
+    /// Bytes of the log's files; `None` if they are on other machines.
+    fn disk_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// The reason why devices cannot append now; `None` if their appends are accepted.
     fn refusal(&self) -> Option<AppendError>;
 
