@@ -120,9 +120,41 @@ def test_the_node_shows_what_it_is(server, sysadmin, join):
     assert "listenerName" in port("coap", expect=400)["message"]
 
 
+def test_shared_subscriptions_are_announced_and_kept(server, sysadmin, join):
+    path, topic = "/api/app/shared/subs", unique("topic")
+    body = {"name": unique("group"), "topicFilter": f"{topic}/+", "partitions": 2}
+    made = sysadmin.post(path, body).json()
+    assert made == body | {"id": made["id"], "createdTime": made["createdTime"]}
+    assert "already" in sysadmin.post(path, body, expect=400).json()["message"]
+    for wrong in ({"name": ""}, {"topicFilter": "a/#/b"}, {"topicFilter": ""}, {"partitions": 0}):
+        sysadmin.post(path, body | {"topicFilter": topic} | wrong, expect=400)
+    renamed = sysadmin.post(path, made | {"name": "other"}).json()
+    assert renamed == made | {"name": "other"}
+    sysadmin.post(path, made | {"partitions": 3}, expect=400)
+
+    # Whether a group was announced or not makes no difference.
+    application = join("APPLICATION")
+    assert application.subscribe(f"$share/g/{topic}/+", f"$share/g/{topic}/+/+") == [1, 1]
+    application.publish(f"{topic}/1", "announced")
+    application.publish(f"{topic}/1/2", "not announced")
+    assert sorted(application.texts(2)) == ["announced", "not announced"]
+
+    server.kill()
+    server.start()
+    sysadmin = server.rest(*SYSADMIN)
+    assert sysadmin.get(f"{path}/{made['id']}").json() == renamed
+    assert sysadmin.get(path, topic=body["topicFilter"]).json() == renamed
+    assert renamed in sysadmin.get(path, **PAGE, sortProperty="topicFilter").json()["data"]
+    sysadmin.delete(f"{path}/{made['id']}")
+    sysadmin.get(f"{path}/{made['id']}", expect=404)
+    sysadmin.get(path, topic=body["topicFilter"], expect=404)
+
+
 def test_only_system_administrators_see_the_queues(sysadmin):
     tenancy = create_tenancy(sysadmin)
     for rest in (tenancy.admin, tenancy.customer_user):
         for path in ("config", "brokers", "service/info", "cluster-info", "kafka-topics", "consumer-groups"):
             rest.get(f"/api/app/{path}", **PAGE, expect=403)
         rest.delete("/api/app/consumer-group", groupId="broker", expect=403)
+        rest.get("/api/app/shared/subs", **PAGE, expect=403)
+        rest.post("/api/app/shared/subs", {"name": "a", "topicFilter": "a", "partitions": 1}, expect=403)

@@ -233,19 +233,25 @@ impl Broker {
         Ok(())
     }
 
+    /// Parses a filter that clients may subscribe to.
+    fn parsed<'a>(&self, filter: &'a str) -> BrokerAdminResult<TopicFilter<'a>> {
+        let parsed = TopicFilter::parse(filter).map_err(|error| wrong_filter(filter, &error.to_string()))?;
+        if !self.has_levels(parsed.filter) {
+            return Err(wrong_filter(filter, "it has too many levels"));
+        }
+        if self.is_refused(parsed.filter) {
+            return Err(wrong_filter(filter, "nobody may subscribe to it"));
+        }
+        Ok(parsed)
+    }
+
     fn checked<'a>(
         &self,
         subscription: &'a BrokerSubscription,
     ) -> BrokerAdminResult<(TopicFilter<'a>, StoredSubscription)> {
         let filter = &subscription.filter;
-        let invalid = |why: &str| BrokerAdminError::Invalid(format!("Topic filter '{filter}': {why}"));
-        let parsed = TopicFilter::parse(filter).map_err(|error| invalid(&error.to_string()))?;
-        if !self.has_levels(parsed.filter) {
-            return Err(invalid("it has too many levels"));
-        }
-        if self.is_refused(parsed.filter) {
-            return Err(invalid("nobody may subscribe to it"));
-        }
+        let invalid = |why: &str| wrong_filter(filter, why);
+        let parsed = self.parsed(filter)?;
         if parsed.share_name.is_some() && subscription.no_local {
             return Err(invalid(
                 "a shared subscription cannot leave out the client's own messages",
@@ -275,6 +281,10 @@ impl Broker {
         };
         Ok((parsed, stored))
     }
+}
+
+fn wrong_filter(filter: &str, why: &str) -> BrokerAdminError {
+    BrokerAdminError::Invalid(format!("Topic filter '{filter}': {why}"))
 }
 
 fn check_connection(inner: &SessionInner, session_id: Option<Uuid>) -> BrokerAdminResult<()> {

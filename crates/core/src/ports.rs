@@ -79,7 +79,9 @@ pub use journal::{
     Journal, JournalConsumer, JournalError, Offset, Partition, QueueId,
 };
 pub use mail::{MailMessage, MailSender, NoMails};
-pub use mqtt_clients::{MqttClientStore, MqttCredentialsCount, MqttCredentialsFilter};
+pub use mqtt_clients::{
+    MqttClientStore, MqttCredentialsCount, MqttCredentialsFilter, SharedSubscriptionStore,
+};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
 pub use profiles::{DeviceProfileStore, EntityProfile, ProfileFieldsMut, ProfileStore};
 pub use queues::QueueStore;

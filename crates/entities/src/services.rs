@@ -34,6 +34,7 @@ mod rule_chains;
 mod saving;
 mod security;
 pub mod seed;
+mod shared_subscriptions;
 mod tenant_profiles;
 mod tenant_transfer;
 mod tenants;
@@ -76,6 +77,7 @@ pub use resources::{
 pub use retention::RpcCleanupService;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChainService};
 pub use security::{SecuritySettingsService, check_password, is_expired};
+pub use shared_subscriptions::SharedSubscriptionService;
 pub use tenant_profiles::{ALLOWED_EGRESS, TenantProfileService};
 pub use tenant_transfer::TenantTransfer;
 pub use tenants::TenantService;
@@ -168,6 +170,7 @@ pub struct Services {
     pub imports: BulkImportService,
     pub actions: EntityActionService,
     pub broker_access: BrokerAccessService,
+    pub shared_subscriptions: SharedSubscriptionService,
 }
 
 impl Services {
@@ -208,6 +211,7 @@ impl Services {
             rpc_cleanup: RpcCleanupService::new(&context),
             imports: BulkImportService::new(&context, &actions),
             broker_access: BrokerAccessService::new(&context),
+            shared_subscriptions: SharedSubscriptionService::new(&context),
             actions,
             context,
         }

@@ -55,8 +55,8 @@ pub use event::{
 };
 pub use import::{ImportColumn, ImportColumnType, ImportMapping, ImportRequest, ImportResult};
 pub use mqtt_client::{
-    BlockedClient, BlockedClientType, MqttClientCredentials, MqttClientType, MqttCredentialsType,
-    RegexMatchTarget, ShortMqttClientCredentials, UnauthorizedClient,
+    ApplicationSharedSubscription, BlockedClient, BlockedClientType, MqttClientCredentials, MqttClientType,
+    MqttCredentialsType, RegexMatchTarget, ShortMqttClientCredentials, UnauthorizedClient,
 };
 pub use ota::{ChecksumAlgorithm, OtaKind, OtaPackageInfo, SaveOtaPackageInfoRequest, UnknownOtaName};
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};

@@ -81,6 +81,7 @@ pub(super) fn dry_stores(
                 api_keys: real.api_keys.clone(),
                 sign_ins: real.sign_ins.clone(),
                 mqtt_clients: real.mqtt_clients.clone(),
+                shared_subscriptions: real.shared_subscriptions.clone(),
                 device_transfers: real.device_transfers.clone(),
                 housekeeper: real.housekeeper.clone(),
                 ota_packages: real.ota_packages.clone(),

@@ -114,6 +114,7 @@ impl FakeStores {
             api_keys: Arc::new(absent::Absent),
             sign_ins: Arc::new(absent::Absent),
             mqtt_clients: Arc::new(absent::Absent),
+            shared_subscriptions: Arc::new(absent::Absent),
             ota_packages: FakePackages::new(self.tenant),
             ota_updates: Arc::new(absent::Absent),
             resources: Arc::new(absent::Absent),

@@ -42,3 +42,8 @@ for path in ("kafka-topics", "kafka-topics/v2", "consumer-groups", "consumer-gro
     row(f"GET /api/app/{path}", "! - - - -", call(query=PAGE))
 row("GET /api/app/listener/port", "! - - - -", call(query={"listenerName": "MQTT"}))
 row("DELETE /api/app/consumer-group", "! - - - -", call(query={"groupId": "somebody"}))
+row("POST /api/app/shared/subs", "! - - - -", call({"name": "a", "topicFilter": "a", "partitions": 1}))
+row("GET /api/app/shared/subs", "! - - - -", call(query=PAGE))
+row("GET /api/app/shared/subs", "! - - - -", call(query={"topic": "a"}))
+row("GET /api/app/shared/subs/{sharedSubscriptionId}", "! - - - -", call(sharedSubscriptionId=SESSION["sessionId"]))
+row("DELETE /api/app/shared/subs/{sharedSubscriptionId}", "! - - - -", call(sharedSubscriptionId=SESSION["sessionId"]))

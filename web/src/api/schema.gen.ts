@@ -15,6 +15,7 @@ export type AlarmInfo = Alarm & ({ assignee?: AlarmAssignee | null; originatorDi
 export type AlarmSeverity = "CRITICAL" | "MAJOR" | "MINOR" | "WARNING" | "INDETERMINATE";
 export type ApiKey = ApiKeyInfo & ({ value?: string | null });
 export type ApiKeyInfo = { createdTime: number; description: string; enabled: boolean; expirationTime: number; expired: boolean; id: EntityId; tenantId: EntityId; userId: EntityId };
+export type ApplicationSharedSubscription = { createdTime: number; id?: string | null; name: string; partitions: number; topicFilter: string };
 export type Asset = { additionalInfo?: unknown; assetProfileId?: EntityId | null; createdTime: number; customerId: EntityId; externalId?: EntityId | null; id: EntityId; label?: string | null; name: string; tenantId: EntityId; type: string; version?: number | null };
 export type AssetInfo = Asset & ({ assetProfileName: string; customerIsPublic: boolean; customerTitle?: string | null });
 export type AssetProfile = { createdTime: number; default: boolean; defaultDashboardId?: EntityId | null; defaultEdgeRuleChainId?: EntityId | null; defaultQueueName?: string | null; defaultRuleChainId?: EntityId | null; description?: string | null; externalId?: EntityId | null; id: EntityId; image?: string | null; name: string; tenantId: EntityId; version?: number | null };
@@ -253,6 +254,10 @@ export interface Answers {
   "GET /api/app/kafka-topics/v2": PageData<KafkaTopic>;
   "GET /api/app/listener/port": number;
   "GET /api/app/service/info": PageData<BrokerServiceInfo>;
+  "GET /api/app/shared/subs": { createdTime: number; id?: string | null; name: string; partitions: number; topicFilter: string } | { data: ({ createdTime: number; id?: string | null; name: string; partitions: number; topicFilter: string })[]; hasNext: boolean; totalElements: number; totalPages: number };
+  "POST /api/app/shared/subs": ApplicationSharedSubscription;
+  "GET /api/app/shared/subs/{sharedSubscriptionId}": ApplicationSharedSubscription;
+  "DELETE /api/app/shared/subs/{sharedSubscriptionId}": undefined;
   "POST /api/asset": Asset;
   "POST /api/asset/bulk_import": BulkImportResult;
   "GET /api/asset/info/{assetId}": AssetInfo;

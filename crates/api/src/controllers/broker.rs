@@ -4,6 +4,7 @@ mod node;
 mod queues;
 mod retained;
 mod session;
+mod shared_subscription;
 mod statistics;
 mod subscription;
 
@@ -26,6 +27,7 @@ pub(super) fn routes() -> ApiRoutes {
         .merge(statistics::routes())
         .merge(node::routes())
         .merge(queues::routes())
+        .merge(shared_subscription::routes())
 }
 
 /// Returns the administration of the broker.

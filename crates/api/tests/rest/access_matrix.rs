@@ -121,6 +121,7 @@ async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> Has
         ("isPublic", "true".to_owned()),
         ("credentialsId", CALL.to_owned()),
         ("authProviderId", CALL.to_owned()),
+        ("sharedSubscriptionId", CALL.to_owned()),
         ("authProviderType", "MQTT_BASIC".to_owned()),
     ])
 }

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    BrokerAdminResult, BrokerConsumerGroup, BrokerListenerPorts, BrokerNode, BrokerQueueAdmin,
-    BrokerQueueTopic,
+    BrokerAdminError, BrokerAdminResult, BrokerConsumerGroup, BrokerListenerPorts, BrokerNode,
+    BrokerQueueAdmin, BrokerQueueTopic,
 };
 use fieldline_model::page::{PageData, PageLink};
 use serde_json::{Value, json};
@@ -32,6 +32,13 @@ impl BrokerQueueAdmin for FakeBroker {
             },
             max_packet: 65_536,
             asks_providers: true,
+        }
+    }
+
+    fn check_filter(&self, filter: &str) -> BrokerAdminResult<()> {
+        match filter.contains("#/") {
+            true => Err(BrokerAdminError::Invalid("no filter".to_owned())),
+            false => Ok(()),
         }
     }
 
@@ -173,10 +180,92 @@ async fn without_a_broker_there_is_no_node() {
         ("GET", "kafka-topics?pageSize=1&page=0"),
         ("GET", "consumer-groups/v2?pageSize=1&page=0"),
         ("DELETE", "consumer-group?groupId=a"),
+        ("GET", "shared/subs?pageSize=1&page=0"),
+        ("GET", "shared/subs/01998f2a-0000-7000-8000-000000000001"),
+        ("DELETE", "shared/subs/01998f2a-0000-7000-8000-000000000001"),
     ] {
         let path = format!("/api/app/{path}");
         let (status, code, message) = sysadmin.refused(method, &path, &Value::Null).await;
         assert_eq!((status, code), (404, 32), "{method} {path}");
         assert!(message.starts_with("The MQTT broker is off"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn shared_subscriptions_are_announced_once() {
+    const PATH: &str = "/api/app/shared/subs";
+    let (world, _) = world().await;
+    let sysadmin = world.sysadmin().await;
+    let body = json!({ "name": "one", "topicFilter": "a/+", "partitions": 3 });
+    let made = sysadmin.post(PATH, &body).await;
+    let id = made["id"].as_str().unwrap();
+    let expected = json!({
+        "id": id, "createdTime": made["createdTime"], "name": "one", "topicFilter": "a/+", "partitions": 3,
+    });
+    assert_eq!(made, expected);
+    assert!(made["createdTime"].as_i64().unwrap() > 0);
+    let own = format!("{PATH}/{id}");
+    assert_eq!(sysadmin.get(&own).await, made);
+    assert_eq!(sysadmin.get(&format!("{PATH}?topic=a/%2B")).await, made);
+    let page = sysadmin.get(&format!("{PATH}?{PAGE}&textSearch=ON")).await;
+    assert_eq!(page, page_of(&json!([made])));
+
+    let renamed = json!({ "id": id, "name": "two", "topicFilter": "a/+", "partitions": 3, "createdTime": 1 });
+    let saved = sysadmin.post(PATH, &renamed).await;
+    assert_eq!(
+        (&saved["name"], &saved["createdTime"]),
+        (&json!("two"), &made["createdTime"])
+    );
+    assert_eq!(sysadmin.get(&own).await, saved);
+
+    let without = |field: &str| {
+        let mut body = json!({ "name": "other", "topicFilter": "b", "partitions": 1 });
+        body[field] = Value::Null;
+        body
+    };
+    let with = |field: &str, value: Value| {
+        let mut body = saved.clone();
+        body[field] = value;
+        body
+    };
+    for (body, message) in [
+        (without("name"), "A shared subscription needs a name!"),
+        (
+            without("topicFilter"),
+            "A shared subscription needs a topicFilter!",
+        ),
+        (
+            without("partitions"),
+            "A shared subscription needs partitions, 1 or more!",
+        ),
+        (with("topicFilter", json!("a/#/b")), "no filter"),
+        (
+            with("id", Value::Null),
+            "There is a shared subscription of this topicFilter already!",
+        ),
+        (
+            with("topicFilter", json!("b")),
+            "The topicFilter of a shared subscription cannot be changed!",
+        ),
+        (
+            with("partitions", json!(4)),
+            "The partitions of a shared subscription cannot be changed!",
+        ),
+        (
+            with("id", json!("01998f2a-0000-7000-8000-000000000001")),
+            "There is no such shared subscription to change!",
+        ),
+    ] {
+        assert_eq!(
+            sysadmin.refused("POST", PATH, &body).await,
+            no(400, 31, message),
+            "{body}"
+        );
+    }
+    sysadmin.delete(&own).await;
+    let by_filter = format!("{PATH}?topic=a/%2B");
+    for (method, path) in [("GET", &own), ("DELETE", &own), ("GET", &by_filter)] {
+        let refused = sysadmin.refused(method, path, &Value::Null).await;
+        assert_eq!(refused, no(404, 32, "Requested item wasn't found!"));
     }
 }

@@ -10,7 +10,7 @@ use fieldline_core::ports::{
 use fieldline_model::page::{PageData, PageLink};
 
 use super::lists::{KnownOrder, each_session, sought};
-use super::{BrokerAdministration, queued};
+use super::{BrokerAdministration, queued, wrong_filter};
 use crate::broker::Broker;
 use crate::options::BrokerAccess;
 use crate::paging::{PageBuilder, RowOrder, has};
@@ -184,6 +184,13 @@ impl BrokerQueueAdmin for BrokerAdministration {
         }
     }
 
+    fn check_filter(&self, filter: &str) -> BrokerAdminResult<()> {
+        match self.broker.parsed(filter)?.share_name {
+            None => Ok(()),
+            Some(_) => Err(wrong_filter(filter, "it has a share name")),
+        }
+    }
+
     async fn disk_bytes(&self) -> BrokerAdminResult<u64> {
         self.list(|broker| {
             let stored = broker.store.disk_bytes().map_err(unavailable)?;
@@ -295,6 +302,22 @@ mod tests {
             assert_eq!(found.map(|group| group.name), is_there.then_some(name));
         }
         assert!(fixture.admin.disk_bytes().await.expect("a size") > 0);
+    }
+
+    #[tokio::test]
+    async fn filters_are_those_that_clients_may_subscribe_to() {
+        let fixture = BrokerFixture::new(Options {
+            refused_filters: vec!["#".to_owned()],
+            max_topic_levels: 3,
+            ..Options::default()
+        });
+        for filter in ["a", "a/+/#", "$SYS/a"] {
+            assert_eq!(fixture.admin.check_filter(filter), Ok(()));
+        }
+        for filter in ["", "a#", "a/#/b", "#", "a/b/c/d", "$share/g/a"] {
+            let checked = fixture.admin.check_filter(filter);
+            assert!(matches!(checked, Err(BrokerAdminError::Invalid(_))), "{filter}");
+        }
     }
 
     #[tokio::test]

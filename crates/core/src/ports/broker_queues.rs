@@ -59,6 +59,12 @@ pub trait BrokerQueueAdmin: Send + Sync {
     /// The node.
     fn node(&self) -> BrokerNode;
 
+    /// Checks a topic filter without a share name, which clients of the broker are to subscribe to.
+    ///
+    /// # Errors
+    /// It is none, or nobody may subscribe to it.
+    fn check_filter(&self, filter: &str) -> BrokerAdminResult<()>;
+
     /// Bytes of the files of the broker.
     async fn disk_bytes(&self) -> BrokerAdminResult<u64>;
 

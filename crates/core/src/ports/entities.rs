@@ -18,8 +18,8 @@ use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
     DeviceProfileStore, DeviceStore, DeviceTransferStore, EntityViewStore, EventStore, HousekeeperStore,
     MqttClientStore, OtaPackageStore, OtaUpdateStore, ProfileStore, QueueStore, RelationStore, ResourceStore,
-    RpcStore, RuleChainStore, SetAsideStore, SettingsStore, SignInStore, StoreResult, VersionStore,
-    WidgetTypeStore, WidgetsBundleStore,
+    RpcStore, RuleChainStore, SetAsideStore, SettingsStore, SharedSubscriptionStore, SignInStore,
+    StoreResult, VersionStore, WidgetTypeStore, WidgetsBundleStore,
 };
 
 /// All entity stores of one database.
@@ -53,6 +53,7 @@ pub struct EntityStores {
     pub api_keys: Arc<dyn ApiKeyStore>,
     pub sign_ins: Arc<dyn SignInStore>,
     pub mqtt_clients: Arc<dyn MqttClientStore>,
+    pub shared_subscriptions: Arc<dyn SharedSubscriptionStore>,
     pub ota_packages: Arc<dyn OtaPackageStore>,
     pub ota_updates: Arc<dyn OtaUpdateStore>,
     pub resources: Arc<dyn ResourceStore>,

@@ -1,9 +1,9 @@
-//! Clients of the publish/subscribe broker: their credentials, and which of them are blocked.
+//! Clients of the publish/subscribe broker: their credentials, which of them are blocked, and announced subscriptions.
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    BlockedClient, BlockedClientType, MqttClientCredentials, MqttClientType, MqttCredentialsType,
-    RegexMatchTarget,
+    ApplicationSharedSubscription, BlockedClient, BlockedClientType, MqttClientCredentials, MqttClientType,
+    MqttCredentialsType, RegexMatchTarget,
 };
 use fieldline_model::page::{PageData, PageLink};
 use uuid::Uuid;
@@ -74,4 +74,21 @@ pub trait MqttClientStore: Send + Sync {
     async fn blocked(&self, limit: u32) -> StoreResult<Vec<BlockedClient>>;
     /// Deletes the blocks that expired before a time, milliseconds; returns their number.
     async fn forget_blocked(&self, before_ms: i64) -> StoreResult<u64>;
+}
+
+/// Shared subscriptions that were announced. Topic filters are unique; one that is taken is a conflict.
+#[async_trait]
+pub trait SharedSubscriptionStore: Send + Sync {
+    /// Inserts a subscription under its id.
+    async fn insert(&self, subscription: &ApplicationSharedSubscription) -> StoreResult<()>;
+    /// Gives the subscription with this id another name; returns whether it exists. Nothing else of it changes.
+    async fn rename(&self, id: Uuid, name: &str) -> StoreResult<bool>;
+    /// The subscription with this id.
+    async fn get(&self, id: Uuid) -> StoreResult<Option<ApplicationSharedSubscription>>;
+    /// The subscription of this topic filter.
+    async fn by_filter(&self, filter: &str) -> StoreResult<Option<ApplicationSharedSubscription>>;
+    /// A page of subscriptions; text search in the name. Sorts by createdTime, name, topicFilter, partitions.
+    async fn list(&self, page: &PageLink) -> StoreResult<PageData<ApplicationSharedSubscription>>;
+    /// Deletes a subscription; returns whether it existed.
+    async fn delete(&self, id: Uuid) -> StoreResult<bool>;
 }

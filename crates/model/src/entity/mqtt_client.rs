@@ -111,6 +111,28 @@ pub struct ShortMqttClientCredentials {
     pub additional_info: Value,
 }
 
+/// A shared subscription of clients of the type APPLICATION that was announced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationSharedSubscription {
+    /// Id; absent in a request to create.
+    #[serde(default, deserialize_with = "super::null_as_default")]
+    #[schema(value_type = Option<Uuid>)]
+    pub id: Uuid,
+    /// When it was announced, milliseconds.
+    #[serde(default, deserialize_with = "super::null_as_default")]
+    pub created_time: i64,
+    /// What people call it.
+    #[serde(default, deserialize_with = "super::null_as_default")]
+    pub name: String,
+    /// Its topic filter without the share name; unique, and never another one.
+    #[serde(default, deserialize_with = "super::null_as_default")]
+    pub topic_filter: String,
+    /// Parts that TBMQ would divide it into, 1 or more, and never another number; of no effect here.
+    #[serde(default, deserialize_with = "super::null_as_default")]
+    pub partitions: i32,
+}
+
 /// By what a client is blocked.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,

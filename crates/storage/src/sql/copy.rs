@@ -14,7 +14,7 @@ use super::query::{SqlArg, SqlQuery, SqlRow};
 use crate::page_size::{FIRST_PAGE, next_page_size};
 
 /// All tables with data; the rest is made from them.
-const TABLES: [&str; 50] = [
+const TABLES: [&str; 51] = [
     "admin_settings",
     "alarm",
     "alarm_comment",
@@ -54,6 +54,7 @@ const TABLES: [&str; 50] = [
     "rule_node",
     "set_aside",
     "set_aside_use",
+    "shared_subscription",
     "sign_in",
     "sign_in_source",
     "tb_resource",

@@ -65,6 +65,7 @@ mod schema;
 mod search;
 mod set_aside;
 mod settings;
+mod shared_subscriptions;
 mod sign_ins;
 mod statement_error;
 mod tenant_profiles;
@@ -129,6 +130,7 @@ impl EntityDatabase {
             settings: Arc::new(settings::SqlSettings(self.clone())),
             sign_ins: Arc::new(sign_ins::SqlSignIns(self.clone())),
             mqtt_clients: Arc::new(mqtt_clients::SqlMqttClients(self.clone())),
+            shared_subscriptions: Arc::new(shared_subscriptions::SqlSharedSubscriptions(self.clone())),
             dashboards: Arc::new(SqlEntities::new(self)),
             versions: Arc::new(versions::SqlVersions(self.clone())),
             customers: Arc::new(SqlEntities::new(self)),

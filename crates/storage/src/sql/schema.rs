@@ -42,6 +42,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration::Postgres(include_str!("migrations/0022_months.sql")),
     Migration::Both(include_str!("migrations/0023_sessions.sql")),
     Migration::Both(include_str!("migrations/0024_mqtt_clients.sql")),
+    Migration::Both(include_str!("migrations/0025_shared_subscriptions.sql")),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

@@ -79,7 +79,7 @@ pub use listing::{
 pub use mqtt_clients::{
     blocked_mqtt_clients_are_kept_until_they_are_forgotten,
     credentials_of_mqtt_clients_are_found_by_what_names_them,
-    credentials_of_mqtt_clients_are_listed_by_what_they_say,
+    credentials_of_mqtt_clients_are_listed_by_what_they_say, shared_subscriptions_are_kept_by_their_filter,
 };
 pub use ota::{
     devices_wait_for_being_told_of_their_package, packages_read_back_whole_with_their_data,
@@ -170,6 +170,7 @@ macro_rules! entity_contract {
             blocked_mqtt_clients_are_kept_until_they_are_forgotten
             credentials_of_mqtt_clients_are_found_by_what_names_them
             credentials_of_mqtt_clients_are_listed_by_what_they_say
+            shared_subscriptions_are_kept_by_their_filter
             sessions_of_a_user_are_listed_and_ended
             sessions_that_have_ended_are_remembered_while_they_matter
             active_devices_are_read_in_pieces

@@ -1,8 +1,12 @@
-//! The store of the broker's clients, which no unit test asks for.
+//! The stores of the broker's clients, which no unit test asks for.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{MqttClientStore, MqttCredentialsCount, MqttCredentialsFilter, StoreResult};
-use fieldline_model::entity::{BlockedClient, BlockedClientType, MqttClientCredentials, RegexMatchTarget};
+use fieldline_core::ports::{
+    MqttClientStore, MqttCredentialsCount, MqttCredentialsFilter, SharedSubscriptionStore, StoreResult,
+};
+use fieldline_model::entity::{
+    ApplicationSharedSubscription, BlockedClient, BlockedClientType, MqttClientCredentials, RegexMatchTarget,
+};
 use fieldline_model::page::{PageData, PageLink};
 use uuid::Uuid;
 
@@ -52,6 +56,28 @@ impl MqttClientStore for Absent {
         absent()
     }
     async fn forget_blocked(&self, _: i64) -> StoreResult<u64> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl SharedSubscriptionStore for Absent {
+    async fn insert(&self, _: &ApplicationSharedSubscription) -> StoreResult<()> {
+        absent()
+    }
+    async fn rename(&self, _: Uuid, _: &str) -> StoreResult<bool> {
+        absent()
+    }
+    async fn get(&self, _: Uuid) -> StoreResult<Option<ApplicationSharedSubscription>> {
+        absent()
+    }
+    async fn by_filter(&self, _: &str) -> StoreResult<Option<ApplicationSharedSubscription>> {
+        absent()
+    }
+    async fn list(&self, _: &PageLink) -> StoreResult<PageData<ApplicationSharedSubscription>> {
+        absent()
+    }
+    async fn delete(&self, _: Uuid) -> StoreResult<bool> {
         absent()
     }
 }

@@ -3,8 +3,8 @@
 
 use fieldline_core::ports::{EntityStores, MqttCredentialsCount, MqttCredentialsFilter, StoreErrorKind};
 use fieldline_model::entity::{
-    BlockedClient, BlockedClientType, MqttClientCredentials, MqttClientType, MqttCredentialsType,
-    RegexMatchTarget,
+    ApplicationSharedSubscription, BlockedClient, BlockedClientType, MqttClientCredentials, MqttClientType,
+    MqttCredentialsType, RegexMatchTarget,
 };
 use fieldline_model::new_uuid;
 use fieldline_model::page::{PageLink, SortOrder};
@@ -217,4 +217,66 @@ pub async fn blocked_mqtt_clients_are_kept_until_they_are_forgotten(stores: &Ent
     assert!(clients.unblock(regex, ".*", target).await.unwrap());
     assert!(!clients.unblock(regex, ".*", None).await.unwrap());
     assert_eq!(clients.blocked(9).await.unwrap(), all[2..3]);
+}
+
+/// Announced subscriptions are kept whole, are there once for each topic filter, and change their name only.
+pub async fn shared_subscriptions_are_kept_by_their_filter(stores: &EntityStores) {
+    let subscriptions = &stores.shared_subscriptions;
+    let subscription = |name: &str, filter: &str, partitions| ApplicationSharedSubscription {
+        id: new_uuid(),
+        created_time: NOW + i64::from(partitions),
+        name: name.to_owned(),
+        topic_filter: filter.to_owned(),
+        partitions,
+    };
+    let (one, other) = (
+        subscription("One", "a/+", 1),
+        subscription("Other", "b/#", i32::MAX),
+    );
+    for stored in [&one, &other] {
+        subscriptions.insert(stored).await.unwrap();
+    }
+    assert_eq!(subscriptions.get(one.id).await.unwrap(), Some(one.clone()));
+    assert_eq!(subscriptions.by_filter("b/#").await.unwrap(), Some(other.clone()));
+    for filter in ["B/#", "a", "a\0b"] {
+        assert_eq!(subscriptions.by_filter(filter).await.unwrap(), None);
+    }
+    assert_eq!(subscriptions.get(new_uuid()).await.unwrap(), None);
+    let taken = subscription("Third", "a/+", 3);
+    expect_error(subscriptions.insert(&taken).await, StoreErrorKind::Conflict);
+    // Names are not unique.
+    let same_name = subscription("Other", "c", 3);
+    subscriptions.insert(&same_name).await.unwrap();
+
+    let sorted = |property: &str| PageLink {
+        sort_property: Some(property.to_owned()),
+        sort_order: Some(SortOrder::Desc),
+        ..PageLink::first(9)
+    };
+    for (property, expected) in [
+        ("topicFilter", [&same_name, &other, &one]),
+        ("partitions", [&other, &same_name, &one]),
+        ("createdTime", [&other, &same_name, &one]),
+    ] {
+        let page = subscriptions.list(&sorted(property)).await.unwrap();
+        let found: Vec<_> = page.data.iter().collect();
+        assert_eq!(found, expected, "{property}");
+    }
+    expect_error(
+        subscriptions.list(&sorted("search")).await,
+        StoreErrorKind::Invalid,
+    );
+    assert!(subscriptions.rename(one.id, "Büro").await.unwrap());
+    let renamed = ApplicationSharedSubscription {
+        name: "Büro".to_owned(),
+        ..one.clone()
+    };
+    let link = PageLink {
+        text_search: Some("BÜ".to_owned()),
+        ..PageLink::first(9)
+    };
+    assert_eq!(subscriptions.list(&link).await.unwrap().data, [renamed]);
+    assert!(subscriptions.delete(one.id).await.unwrap());
+    assert!(!subscriptions.delete(one.id).await.unwrap());
+    assert!(!subscriptions.rename(one.id, "gone").await.unwrap());
 }
