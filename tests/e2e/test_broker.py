@@ -386,6 +386,13 @@ def test_a_group_gets_no_retained_messages(join):
 # -- properties of MQTT 5 --
 
 
+def test_who_asks_is_told_where_answers_go(start_broker, join):
+    server = start_broker(response_information="answers/of/this/broker")
+    asks = join(server=server, RequestResponseInformation=1)
+    assert asks.connack.ResponseInformation == "answers/of/this/broker"
+    assert not hasattr(join(server=server).connack, "ResponseInformation")
+
+
 @pytest.mark.parametrize("is_retained", [False, True])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_what_a_message_says_of_itself_is_passed_on(join, qos, is_retained):

@@ -496,6 +496,11 @@ BAD_SETTINGS = {
     "large max-packet": ({"FIELDLINE_BROKER_MAX_PACKET": "33MiB"}, ["broker", "max-packet", "32 mib"]),
     "queue-memory": ({"FIELDLINE_BROKER_QUEUE_MEMORY": "10B"}, ["broker", "queue-memory"]),
     "queue-messages": ({"FIELDLINE_BROKER_QUEUE_MESSAGES": "0"}, ["broker", "queue-messages"]),
+    "publisher-wait": ({"FIELDLINE_BROKER_PUBLISHER_WAIT": "11s"}, ["broker", "publisher-wait", "10 seconds"]),
+    "response-information": (
+        {"FIELDLINE_BROKER_RESPONSE_INFORMATION": "x" * 257},
+        ["broker", "response-information", "256"],
+    ),
     "receive-maximum": ({"FIELDLINE_BROKER_RECEIVE_MAXIMUM": "0"}, ["broker", "receive-maximum"]),
     "max-topic-levels": ({"FIELDLINE_BROKER_MAX_TOPIC_LEVELS": "0"}, ["broker", "max-topic-levels"]),
 }

@@ -491,6 +491,11 @@ impl LoginTerms {
         if self.is_assigned {
             into.push(MqttProperty::AssignedClientIdentifier(&self.client_id))?;
         }
+        if connect.properties.request_response_information() == Some(true)
+            && !options.response_information.is_empty()
+        {
+            into.push(MqttProperty::ResponseInformation(&options.response_information))?;
+        }
         Ok(())
     }
 }

@@ -113,6 +113,9 @@ pub struct Options {
     /// Memory for packets of which only a part has arrived, over all connections; a connection that would exceed it is
     /// closed.
     pub partial_memory: ByteSize,
+    /// What clients of MQTT 5 are told that ask for response information: by convention, what the topics begin with on which they
+    /// take answers. Empty: nothing.
+    pub response_information: String,
     /// Interval between the messages of `$SYS` topics; 0 for none.
     pub sys_interval: HumanDuration,
 }
@@ -155,6 +158,7 @@ impl Default for Options {
             max_subscriptions: 100_000,
             max_retained: 2_000_000,
             partial_memory: ByteSize::mib(256),
+            response_information: String::new(),
             sys_interval: HumanDuration::secs(10),
         }
     }
@@ -212,6 +216,11 @@ impl Options {
             (
                 self.publisher_wait.0.as_secs() <= 10,
                 "`publisher-wait` must be 10 seconds or less",
+            ),
+            (
+                self.response_information.len() <= 256
+                    && !self.response_information.contains(char::is_control),
+                "`response-information` must be 256 bytes or less without control characters",
             ),
             (self.direct_messages > 0, "`direct-messages` must be 1 or more"),
         ];
