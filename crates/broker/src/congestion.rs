@@ -67,10 +67,15 @@ impl QueueCongestion {
 
     /// Whether somebody has waited long enough to go first.
     fn has_old(&mut self) -> bool {
-        while self.waiting.pop_front_if(|ticket| !ticket.is_open()).is_some() {}
+        self.forget_closed();
         self.waiting
             .front()
             .is_some_and(|ticket| ticket.since.elapsed() > FAIR_WAIT)
+    }
+
+    /// Forgets those at the head of the list who wait no more.
+    fn forget_closed(&mut self) {
+        while self.waiting.pop_front_if(|ticket| !ticket.is_open()).is_some() {}
     }
 
     /// Whether it is worth waiting for the client.
@@ -90,9 +95,7 @@ impl QueueCongestion {
 
     /// Adds a publisher in the order in which they have come; returns whether there was a place for it.
     fn add(&mut self, ticket: &Arc<PublisherTicket>) -> bool {
-        if self.waiting.len() >= MOST_WAITING {
-            self.waiting.retain(|ticket| ticket.is_open());
-        }
+        self.forget_closed();
         let has_place = self.waiting.len() < MOST_WAITING;
         if has_place {
             let place = self.waiting.partition_point(|one| one.since <= ticket.since);
@@ -101,9 +104,9 @@ impl QueueCongestion {
         has_place
     }
 
-    /// Lets publishers go on for what the client has taken.
+    /// Lets publishers go on for what the client has taken, and one at least: messages that have expired make room, too.
     fn wake_some(&mut self) {
-        let mut count = std::mem::take(&mut self.unused).div_ceil(TAKEN_FOR_ONE);
+        let mut count = std::mem::take(&mut self.unused).div_ceil(TAKEN_FOR_ONE).max(1);
         while count > 0
             && let Some(ticket) = self.waiting.pop_front()
         {

@@ -12,7 +12,7 @@ use fieldline_core::logging::LogGate;
 use fieldline_core::partial_budget::BufferReservation;
 use fieldline_core::ports::{AppendError, TopicRules};
 use fieldline_core::rate_limits::RateLimiter;
-use fieldline_event_loop::Socket;
+use fieldline_event_loop::{NextTurn, Socket};
 use tracing::{debug, warn};
 
 use crate::authentication::ClientAuthentication;
@@ -46,6 +46,17 @@ pub(crate) enum ClientPhase {
     /// Everything is written. What still arrives is thrown away: a socket closed before would take back what the client
     /// has not read yet, such as the reason.
     Draining,
+}
+
+impl ClientPhase {
+    /// What a connection waits for that has nothing to do.
+    pub(crate) const fn awaited(self) -> NextTurn {
+        match self {
+            Self::Reading | Self::Draining => NextTurn::Read,
+            Self::Committing | Self::Held | Self::Delivering => NextTurn::Outcome,
+            Self::Writing | Self::Ending => NextTurn::Write,
+        }
+    }
 }
 
 /// A step that waits for something else than the socket, and leaves the event loop.

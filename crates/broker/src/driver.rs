@@ -75,8 +75,8 @@ pub(crate) enum ClientOutcome {
     Append(Result<(), AppendError>),
     /// The time of which it was watched.
     Silence(Instant),
-    /// A message has waited as long as it may.
-    HoldOver,
+    /// A message has waited as long as it may, until then.
+    HoldOver(Instant),
 }
 
 type Turn<'a> = ConnectionTurn<'a, BrokerConnection>;
@@ -226,9 +226,13 @@ impl BrokerDriver {
 
     /// Lets a connection wait until those have room who get what it publishes, or for so long as the settings say.
     fn hold(&mut self, connection: &mut BrokerConnection, key: ConnectionKey) -> NextTurn {
+        let now = Instant::now();
+        let until = connection.hold.since().unwrap_or(now) + self.broker.options.publisher_wait.0;
+        if until <= now {
+            connection.phase = ClientPhase::Reading;
+            return NextTurn::Others;
+        }
         connection.phase = ClientPhase::Held;
-        let since = connection.hold.since().unwrap_or_else(Instant::now);
-        let until = since + self.broker.options.publisher_wait.0;
         if connection.hold.timer.replace(until) != Some(until) {
             self.held.push(Reverse((until, key)));
         }
@@ -387,7 +391,8 @@ impl ConnectionDriver for BrokerDriver {
                 if matches!(connection.phase, ClientPhase::Draining | ClientPhase::Ending) {
                     return NextTurn::Close;
                 }
-                if connection.has_input || connection.phase == ClientPhase::Committing {
+                let is_unread = connection.has_input && connection.phase != ClientPhase::Writing;
+                if is_unread || connection.phase == ClientPhase::Committing {
                     // The client waits for the broker.
                     connection.note_activity(self.buffers.now_ms);
                 }
@@ -413,6 +418,12 @@ impl ConnectionDriver for BrokerDriver {
                 self.watch(connection, turn.key);
                 self.turn(connection, turn)
             }
+            ClientOutcome::HoldOver(at) if connection.hold.timer == Some(at) => {
+                connection.hold.timer = None;
+                self.turn(connection, turn)
+            }
+            // Most messages had room long before.
+            ClientOutcome::HoldOver(_) => connection.phase.awaited(),
             // It is about something that is over.
             _ => self.turn(connection, turn),
         }
@@ -431,7 +442,7 @@ impl ConnectionDriver for BrokerDriver {
             && at <= now
         {
             self.held.pop();
-            outcomes.push((key, ClientOutcome::HoldOver));
+            outcomes.push((key, ClientOutcome::HoldOver(at)));
         }
     }
 

@@ -15,6 +15,8 @@ use crate::driver::TurnBuffers;
 
 /// How many times as long as it may wait a publisher does not wait again, once it has done so in vain.
 const REST_AFTER_VAIN_WAIT: u32 = 10;
+/// How many of its messages have to wait in vain for that, where their subscribers are quick.
+const VAIN_WAITS: u8 = 3;
 
 /// Whose turn it is that publishes into a crowded queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +74,10 @@ pub(crate) struct PublisherHold {
     pub(crate) timer: Option<Instant>,
     /// The last one of the message that waits, or that tries to go on.
     ticket: Option<Arc<PublisherTicket>>,
-    /// Until when nothing waits, because a message has in vain.
-    in_vain_until: Option<Instant>,
+    /// How many messages one after the other have waited in vain.
+    in_vain: u8,
+    /// Until when nothing waits, because some have in vain.
+    rests_until: Option<Instant>,
 }
 
 impl PublisherHold {
@@ -116,7 +120,7 @@ impl BrokerConnection {
             && self.has_to_wait(broker, publish, size, buffers, turn);
         if !self.hold.is_held {
             self.hold.release();
-            buffers.has_passed = true;
+            buffers.has_passed |= buffers.has_found;
         }
         self.hold.is_held
     }
@@ -132,7 +136,7 @@ impl BrokerConnection {
         let topic = self.mqtt.topic(publish);
         let (patience, now) = (broker.options.publisher_wait.0, Instant::now());
         if patience.is_zero()
-            || self.hold.in_vain_until.is_some_and(|until| now < until)
+            || self.hold.rests_until.is_some_and(|until| now < until)
             || self.refusal_of(broker, topic).is_some()
         {
             return false;
@@ -147,21 +151,28 @@ impl BrokerConnection {
         };
         let session = &self.open.session;
         let crowded = match broker.room_for(session, &buffers.found, turn_of) {
-            MessageRoom::Free => return false,
+            MessageRoom::Free => {
+                self.hold.in_vain = 0;
+                return false;
+            }
             MessageRoom::Slow => {
-                self.hold.in_vain_until = since.map(|_| now + patience * REST_AFTER_VAIN_WAIT);
+                self.hold.rests_until = since.map(|_| now + patience * REST_AFTER_VAIN_WAIT);
                 return false;
             }
             MessageRoom::Crowded(crowded) => crowded,
         };
         let since = since.unwrap_or(now);
+        if now.saturating_duration_since(since) >= patience {
+            self.hold.in_vain += 1;
+            if self.hold.in_vain >= VAIN_WAITS {
+                self.hold.in_vain = 0;
+                self.hold.rests_until = Some(now + patience * REST_AFTER_VAIN_WAIT);
+            }
+            return false;
+        }
         // Two clients that publish to each other must not wait for each other: nobody waits who has something to take. What is
         // held here is not read further, so that it fits what is reserved.
-        if now.saturating_duration_since(since) >= patience
-            || turn.readiness.ended
-            || !session.lock().queue.is_empty()
-            || !self.reservation.resize(size)
-        {
+        if turn.readiness.ended || !session.lock().queue.is_empty() || !self.reservation.resize(size) {
             return false;
         }
         if self.hold.ticket.as_ref().is_some_and(|ticket| ticket.is_open()) {

@@ -7,6 +7,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 const MINUTE_MS: i64 = 60_000;
+/// A clock that is set back by more has been wrong, and its minutes count for nothing.
+const SET_BACK_MS: i64 = 3_600_000;
 
 /// Counters since the start.
 #[derive(Debug, Default)]
@@ -128,7 +130,10 @@ impl BrokerStats {
         let mut minute = self.minute.lock();
         let began = *minute.began.get_or_insert_with(|| self.traffic(now_ms));
         let over_ms = now_ms - now_ms.rem_euclid(MINUTE_MS);
-        if over_ms > began.at_ms {
+        // A clock that was set back comes by minutes that have ended once: what is counted meanwhile belongs to the next one.
+        let ended_ms = minute.last.map_or(i64::MIN, |last| last.at_ms);
+        let has_ended = (ended_ms.saturating_sub(SET_BACK_MS)..=ended_ms).contains(&over_ms);
+        if over_ms > began.at_ms && !has_ended {
             let now = self.traffic(over_ms);
             minute.last = Some(difference(&now, &began));
             minute.began = Some(now);
@@ -207,9 +212,18 @@ mod tests {
         assert!(stats.keep_minute(720_000));
         assert_eq!(stats.last_minute(720_000).incoming, 3);
         stats.received.store(8, Ordering::Relaxed);
+        for ended_ms in [100_000, 120_000, 660_000, 720_000] {
+            assert!(!stats.keep_minute(ended_ms), "{ended_ms}: it has its point");
+        }
+        assert!(stats.keep_minute(780_000));
+        assert_eq!(stats.last_minute(780_000).incoming, 5);
+
+        // It has been wrong.
+        assert!(stats.keep_minute(36_000_000));
+        stats.received.store(10, Ordering::Relaxed);
         assert!(!stats.keep_minute(100_000));
         assert!(stats.keep_minute(120_000));
         let last = stats.last_minute(120_000);
-        assert_eq!((last.incoming, last.at_ms), (5, 120_000));
+        assert_eq!((last.incoming, last.at_ms), (2, 120_000));
     }
 }

@@ -59,6 +59,10 @@ impl EmbeddedBrokerStore {
 
     /// Opens the engine again after a write has failed. What it had accepted is in its journal.
     fn reopen(&self) -> StoreResult<()> {
+        // Who only reads needs not wait for who writes, nor the other way round.
+        if self.engine.read().is_some() {
+            return Ok(());
+        }
         let mut engine = self.engine.write();
         if engine.is_none() {
             *engine = Some(BrokerEngine::open(&self.dir)?);

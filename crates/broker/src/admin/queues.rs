@@ -22,8 +22,12 @@ use crate::session::BrokerSession;
 const TOPIC_PREFIX: &str = "tbmq.msg.app.";
 /// Begins the names of clients as consumers of their queues.
 const GROUP_PREFIX: &str = "application-persisted-msg-consumer-group-";
-/// Stored messages of a queue that are measured; further ones are taken for as large. A queue may have millions.
-const MAX_MEASURED: u64 = 10_000;
+/// Stored messages of a queue that are measured, and bytes of them; further ones are taken for as large. A queue may have
+/// millions, and while they are read, nothing is written.
+const MAX_MEASURED: u64 = 100;
+const MAX_MEASURED_BYTES: u64 = 1 << 20;
+/// Bytes that are read for one list.
+const MAX_LIST_BYTES: u64 = 64 << 20;
 
 /// A queue, and the session that it belongs to if it is not the journal.
 type TopicRow = (BrokerQueueTopic, Option<Arc<BrokerSession>>);
@@ -38,8 +42,8 @@ fn has_topic(session: &BrokerSession) -> bool {
     client_type == BrokerClientType::Application && session.is_persistent()
 }
 
-/// Bytes of what is in the queue of a session.
-fn queue_bytes(broker: &Broker, session: &BrokerSession) -> BrokerAdminResult<u64> {
+/// Bytes of what is in the queue of a session; `budget` says how many more may be read.
+fn queue_bytes(broker: &Broker, session: &BrokerSession, budget: &mut u64) -> BrokerAdminResult<u64> {
     let (present, range, count) = {
         let inner = session.lock();
         let present = inner.queue.waiting_bytes() + inner.queue.sent_bytes() + inner.direct_bytes;
@@ -55,12 +59,17 @@ fn queue_bytes(broker: &Broker, session: &BrokerSession) -> BrokerAdminResult<u6
     let mut measure = |_: &[u8], row: &[u8]| {
         rows += 1;
         bytes += row.len() as u64;
-        rows < MAX_MEASURED
+        rows < MAX_MEASURED && bytes < MAX_MEASURED_BYTES
     };
     let keys = first.as_slice()..end.as_slice();
     let scanned = broker.store.scan(BrokerTable::Queued, keys, &mut measure);
     scanned.map_err(unavailable)?;
-    if rows == MAX_MEASURED {
+    *budget = budget.checked_sub(bytes).ok_or_else(|| {
+        BrokerAdminError::Invalid(
+            "Too much to measure: ask for smaller pages, in another order than by size".to_owned(),
+        )
+    })?;
+    if rows == MAX_MEASURED || bytes >= MAX_MEASURED_BYTES {
         bytes = bytes.saturating_mul(count.max(rows)) / rows;
     }
     Ok(present + bytes)
@@ -110,7 +119,7 @@ fn topics(broker: &Broker, link: PageLink) -> BrokerAdminResult<PageData<BrokerQ
         };
         page.offer(|| (topic, None));
     }
-    let mut failure = None;
+    let (mut failure, mut budget) = (None, MAX_LIST_BYTES);
     each_session(broker, |session| {
         if failure.is_some() || !has_topic(session) {
             return;
@@ -120,7 +129,7 @@ fn topics(broker: &Broker, link: PageLink) -> BrokerAdminResult<PageData<BrokerQ
             return;
         }
         let measured = match is_by_size {
-            true => queue_bytes(broker, session),
+            true => queue_bytes(broker, session, &mut budget),
             false => Ok(0),
         };
         match measured {
@@ -136,7 +145,7 @@ fn topics(broker: &Broker, link: PageLink) -> BrokerAdminResult<PageData<BrokerQ
     if !is_by_size {
         for (topic, session) in &mut page.data {
             if let Some(session) = session {
-                topic.bytes = queue_bytes(broker, session)?;
+                topic.bytes = queue_bytes(broker, session, &mut budget)?;
             }
         }
     }
@@ -324,18 +333,18 @@ mod tests {
     async fn messages_in_the_store_count_as_those_in_memory() {
         let fixture = BrokerFixture::new(Options::default());
         let away = fixture.open_away("app", "a", 1).await;
-        for _ in 0..50 {
+        for _ in 0..3 * MAX_MEASURED {
             fixture.publish("a", &[1; 1_000], QoS::AtLeastOnce);
         }
         fixture.checkpoint();
         away.session.lock().queue.release(0, 0);
-        assert_eq!(away.session.lock().queue.stored().1, 50);
+        assert_eq!(away.session.lock().queue.stored().1, 3 * MAX_MEASURED);
         let page = fixture
             .admin
             .queue_topics(PageLink::first(10))
             .await
             .expect("a page");
         let bytes = page.data[1].bytes;
-        assert!((50_000..60_000).contains(&bytes), "{bytes} bytes");
+        assert!((300_000..360_000).contains(&bytes), "{bytes} bytes");
     }
 }
