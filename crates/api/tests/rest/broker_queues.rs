@@ -238,7 +238,14 @@ async fn shared_subscriptions_are_announced_once() {
             without("partitions"),
             "A shared subscription needs partitions, 1 or more!",
         ),
-        (with("topicFilter", json!("a/#/b")), "no filter"),
+        (
+            json!({ "name": "other", "topicFilter": "a/#/b", "partitions": 1 }),
+            "no filter",
+        ),
+        (
+            with("topicFilter", json!("a/#/b")),
+            "The topicFilter of a shared subscription cannot be changed!",
+        ),
         (
             with("id", Value::Null),
             "There is a shared subscription of this topicFilter already!",
