@@ -1,6 +1,8 @@
 """Starting, stopping and looking after the process."""
 
+import json
 import re
+import shutil
 import signal
 import socket
 import time
@@ -8,9 +10,10 @@ import time
 import pytest
 import requests
 
+from harness.chains import SAVE, Chain, script
 from harness.rest import telemetry
 from harness.server import CUSTOMER, SYSADMIN, TENANT, StartFailed, eventually, run_cli
-from harness.wire import V5, V311, Wire
+from harness.wire import V5, V311, Wire, publish
 
 GENERATED = re.compile(r"sysadmin@thingsboard\.org\s*/\s*(\S+)")
 # Three times what a release build takes.
@@ -93,6 +96,26 @@ def test_what_was_written_is_there_after_a_stop(make_server):
     # Who was logged in still is.
     rest.use(pair)
     assert rest.get("/api/auth/user").json()["email"] == "tenant@thingsboard.org"
+
+
+@pytest.mark.files
+def test_a_stop_lets_what_was_acknowledged_go_through_its_rule_chain(make_server):
+    server = make_server()
+    rest = server.start().rest()
+    device = rest.create_device()
+    slow = script("filter.TbJsFilterNode", "JS", "var end = Date.now() + 10; while (Date.now() < end) {} return true;")
+    Chain().line((slow, "True"), (SAVE, "Success")).save(rest, root=True)
+    with Wire(server.mqtt_address, V311) as connection:
+        assert connection.connect(username=device.token) == 0
+        for number in range(60):
+            connection.send(publish(V311, "v1/devices/me/telemetry", json.dumps({"a": number}), 1, number + 1))
+        for number in range(60):
+            assert connection.puback(number + 1) == 0
+        server.stop()
+    # As where the settings name another log from here on.
+    shutil.rmtree(server.data_dir / "journal")
+    rest = server.start().rest()
+    assert sorted(rest.values(device.id, "a")) == list(range(60))
 
 
 def test_what_people_write_survives_a_kill(make_server):

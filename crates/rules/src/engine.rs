@@ -516,9 +516,14 @@ impl RuleEngineService {
             .collect()
     }
 
+    /// Stops what makes messages of its own accord.
+    pub fn stop_sources(&self) {
+        self.shared.chains.stop();
+    }
+
     /// Stops sources and scripts; the queues end with the journal.
     pub fn stop(&self) {
-        self.shared.chains.stop();
+        self.stop_sources();
         self.shared.services.scripts.stop();
     }
 }

@@ -25,6 +25,10 @@ use crate::set_aside::SetAsideService;
 pub const GROUP: &str = "ingest";
 /// Most bytes that workers of a slow queue take at a time.
 const SLOW_BATCH: usize = 256 << 10;
+/// How often it is looked whether everything is stored, and how often in a row it has to look so: a record may go from one queue to
+/// another while they are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+const IDLE_LOOKS: u32 = 2;
 /// Niceness of the threads of a slow queue.
 #[cfg(target_os = "linux")]
 const SLOW_NICENESS: i32 = 10;
@@ -341,6 +345,17 @@ impl IngestService {
     /// Returns a source that tells which queues are behind.
     pub fn lag_source(&self) -> Arc<dyn OverloadSource> {
         Arc::new(QueueLagSource::new(self.shared.clone()))
+    }
+
+    /// Waits until everything in the journal is stored. While it is open: what comes from devices goes through the journal once
+    /// more, to the queues of the rule engine.
+    pub async fn caught_up(&self) {
+        let mut idle_looks = 0;
+        while idle_looks < IDLE_LOOKS {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            let is_idle = self.shared.show_lags().iter().all(|at| at.records == 0);
+            idle_looks = if is_idle { idle_looks + 1 } else { 0 };
+        }
     }
 
     /// Waits for at most `patience` until everything in the (closed) journal is stored, and makes it durable. The rest

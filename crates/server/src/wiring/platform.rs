@@ -13,6 +13,7 @@ use fieldline_model::json::JsonRules;
 use fieldline_replay::{ChainReplayer, FieldReprocessor};
 use fieldline_rules::accounts::{ProviderSmsSender, SmtpMailSender};
 use fieldline_rules::catalog::ScriptTestRunner;
+use tokio::time::timeout;
 use tracing::warn;
 
 use super::PlatformStores;
@@ -28,6 +29,9 @@ use crate::system_info::LocalSystemInfo;
 /// worth waiting for, so that no client routed here sees values older than before a crash; a long backlog is no reason
 /// to turn devices away.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The share of the time for a stop in which what the journal holds is to be stored before it is closed.
+const CATCH_UP_SHARE: f64 = 0.3;
 
 /// The message path and its listeners.
 pub(crate) struct PlatformCore {
@@ -193,10 +197,13 @@ impl PlatformCore {
     /// Stores what the journal still holds, as far as the time allows; the next start replays the rest.
     pub(crate) async fn finish(self, stores: &PlatformStores, deadline: ShutdownDeadline) {
         let tasks = self.background.interrupt();
-        self.parts.rules.stop();
+        self.parts.rules.stop_sources();
         // Sessions have just ended, and those events can still be appended to the journal.
         let activity = &self.parts.devices.activity;
         deadline.step("device events", 0.2, activity.flush()).await;
+        // What is left in the journal would be lost to whoever takes another one from here on. A backlog may be too long for that.
+        let _ = timeout(deadline.share(CATCH_UP_SHARE), self.ingest.caught_up()).await;
+        self.parts.rules.stop();
         deadline.step("journal", 0.4, stores.journal.close()).await;
         let (ingest, patience) = (self.ingest, deadline.share(0.5));
         let stopping = tokio::task::spawn_blocking(move || ingest.stop(patience));
