@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fieldline_codec::{Packet, PublishPacket, QoS};
 use fieldline_event_loop::ConnectionTurn;
@@ -86,6 +86,20 @@ impl PublisherHold {
         self.ticket.as_ref().map(|ticket| ticket.since)
     }
 
+    /// Whether nothing waits for a while.
+    fn rests(&self, now: Instant) -> bool {
+        self.rests_until.is_some_and(|until| now < until)
+    }
+
+    /// Notes that a message has waited in vain: for clients that are slow, or as long as it may.
+    fn note_vain_wait(&mut self, now: Instant, patience: Duration, is_slow: bool) {
+        self.in_vain += 1;
+        if is_slow || self.in_vain >= VAIN_WAITS {
+            self.in_vain = 0;
+            self.rests_until = Some(now + patience * REST_AFTER_VAIN_WAIT);
+        }
+    }
+
     /// The message waits no longer.
     fn release(&mut self) {
         if let Some(ticket) = self.ticket.take() {
@@ -135,10 +149,7 @@ impl BrokerConnection {
     ) -> bool {
         let topic = self.mqtt.topic(publish);
         let (patience, now) = (broker.options.publisher_wait.0, Instant::now());
-        if patience.is_zero()
-            || self.hold.rests_until.is_some_and(|until| now < until)
-            || self.refusal_of(broker, topic).is_some()
-        {
+        if patience.is_zero() || self.hold.rests(now) || self.refusal_of(broker, topic).is_some() {
             return false;
         }
         broker.find_subscribers(topic, &mut buffers.found);
@@ -156,18 +167,16 @@ impl BrokerConnection {
                 return false;
             }
             MessageRoom::Slow => {
-                self.hold.rests_until = since.map(|_| now + patience * REST_AFTER_VAIN_WAIT);
+                if since.is_some() {
+                    self.hold.note_vain_wait(now, patience, true);
+                }
                 return false;
             }
             MessageRoom::Crowded(crowded) => crowded,
         };
         let since = since.unwrap_or(now);
         if now.saturating_duration_since(since) >= patience {
-            self.hold.in_vain += 1;
-            if self.hold.in_vain >= VAIN_WAITS {
-                self.hold.in_vain = 0;
-                self.hold.rests_until = Some(now + patience * REST_AFTER_VAIN_WAIT);
-            }
+            self.hold.note_vain_wait(now, patience, false);
             return false;
         }
         // Two clients that publish to each other must not wait for each other: nobody waits who has something to take. What is
@@ -187,5 +196,27 @@ impl BrokerConnection {
         crowded
             .into_iter()
             .all(|subscriber| broker.wait_for(subscriber, turn_of, &ticket))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_waited_in_vain_does_not_wait_again_for_a_while() {
+        let (now, patience) = (Instant::now(), Duration::from_secs(1));
+        let mut hold = PublisherHold::default();
+        for _ in 1..VAIN_WAITS {
+            hold.note_vain_wait(now, patience, false);
+            assert!(!hold.rests(now));
+        }
+        hold.note_vain_wait(now, patience, false);
+        let end = now + patience * REST_AFTER_VAIN_WAIT;
+        assert!(hold.rests(now) && hold.rests(end.checked_sub(patience).expect("a time")));
+        assert!(!hold.rests(end));
+        // Once is enough where the client is slow.
+        hold.note_vain_wait(end, patience, true);
+        assert!(hold.rests(end));
     }
 }

@@ -345,6 +345,12 @@ mod tests {
             .await
             .expect("a page");
         let bytes = page.data[1].bytes;
+        let mut budget = 1_000;
+        let measured = queue_bytes(&fixture.broker, &away.session, &mut budget);
+        assert!(
+            matches!(measured, Err(BrokerAdminError::Invalid(_))),
+            "{measured:?}"
+        );
         assert!((300_000..360_000).contains(&bytes), "{bytes} bytes");
     }
 }
