@@ -20,6 +20,8 @@ mod cache;
 mod enhanced;
 #[cfg(test)]
 mod fake_server;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod http_body;
 mod http_provider;
 mod import;

@@ -232,7 +232,7 @@ impl ScramChallenge {
         Self::with_nonce(first, keys, &STANDARD.encode(own))
     }
 
-    fn with_nonce(first: &ClientFirst<'_>, keys: ScramKeys, own: &str) -> (Self, Vec<u8>) {
+    pub(super) fn with_nonce(first: &ClientFirst<'_>, keys: ScramKeys, own: &str) -> (Self, Vec<u8>) {
         let nonce = format!("{}{own}", first.nonce);
         let answer = format!("r={nonce},s={},i={ITERATIONS}", STANDARD.encode(&keys.salt));
         let challenge = Self {
